@@ -1,0 +1,9 @@
+"""Bayesian kernel classifiers: probabilities, evidence and error guarantees you can trust."""
+
+from . import engines, readouts
+from .estimators import BayesPointClassifier
+from .likelihoods import Step
+from .problem import Problem
+
+__version__ = "0.1.0"
+__all__ = ["BayesPointClassifier", "Problem", "Step", "engines", "readouts"]

@@ -1,0 +1,327 @@
+"""`BayesPointClassifier`: Bayes point machines through the scikit-learn API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .. import readouts
+from .._typing import Array, RandomState
+from ..engines import EP
+from ..exceptions import InvalidProblemError
+from ..kernels import make_kernel, with_bias
+from ..likelihoods import Step
+from ..posteriors import Latent
+from ..problem import as_generator, check_gram
+from ..tuning import Candidate, Model, infer, maximise_evidence
+from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from ._inputs import Points
+from ._validation import (
+    TrainingSet,
+    check_bias,
+    check_inputs,
+    check_training_set,
+    number_or_evidence,
+    restore_on_failure,
+)
+
+__all__ = ["BayesPointClassifier"]
+
+_ENGINES = {"ep": EP}
+
+
+class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Bayes point machine: a kernel classifier that averages over all classifiers compatible with the labels.
+
+    A latent function with a Gaussian process prior decides the label through a step that may be soft (`softness`) and
+    may flip (`noise`). The posterior mean is the Bayes point; its spread gives class probabilities; the evidence chooses
+    the kernel.
+
+    Parameters
+    ----------
+    kernel : None, {"rbf", "linear", "poly", "laplacian", "precomputed"}, callable or Kernel, default=None
+        None and names stand for an amplitude times that kernel, with the length scale starting at the spread of the
+        data. A function ``kernel(X, Z)`` returns a matrix of kernel values. Objects of
+        `sklearn.gaussian_process.kernels` are used as they are; one length scale a feature makes an ARD kernel. See
+        `bayespoint.kernels.Normalized` for unit length in feature space.
+    noise : float or "evidence", default=0.0
+        Probability that a training label is flipped, in [0, 0.5).
+    softness : float or "evidence", default=1.0
+        Variance of the latent noise that softens the boundary; 0 is the hard boundary of version space. With a free
+        amplitude of the kernel its value only sets the unit.
+    bias : float, default=1.0
+        Prior standard deviation of a constant added to the latent function; 0 leaves it out. It is a parameter of the
+        kernel like any other: with an optimizer the value is where the search starts.
+    engine : {"ep"} or engine, default="ep"
+        How the posterior is inferred.
+    optimizer : {"evidence"} or None, default="evidence"
+        "evidence" maximises the log-evidence over the bias and every free parameter of the kernel, and over `noise`
+        and `softness` where these are "evidence"; None keeps everything as given.
+    n_restarts : int, default=0
+        Further climbs of the evidence from random hyper-parameters.
+    decision : {"bayes_point", "vote"}, default="bayes_point"
+        Whether the single best classifier or the vote of all of them decides. The two agree for a Gaussian posterior.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with `sample_weight`.
+    n_jobs : int or None, default=None
+        Classes worked on at the same time.
+    random_state : int, Generator, RandomState or None, default=None
+        Randomness of the restarts and of sampling engines.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    kernel_ : Kernel
+        Kernel with the chosen hyper-parameters, without the bias.
+    bias_ : float
+        Prior standard deviation of the constant.
+    likelihood_ : Step
+        Likelihood with the chosen noise and softness.
+    posterior_ : GaussianPosterior or list of them
+        Posterior; for more than two classes one each against the rest.
+    log_evidence_ : float
+        Log-evidence of the training labels, summed over posteriors.
+    loo_proba_ : ndarray of shape (n_samples, n_classes)
+        Leave-one-out class probabilities of the training rows, without refitting (kernel held fixed).
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if `X` has any.
+
+    See Also
+    --------
+    bayespoint.engines : The engines on their own.
+
+    Notes
+    -----
+    Several classes are solved one against the rest on one Gram matrix with one kernel, chosen by the sum of the
+    evidences; probabilities are normalised. With ``kernel="precomputed"`` the value k(x, x) of a new point is taken to
+    be the mean of the training diagonal.
+
+    References
+    ----------
+    R. Herbrich, T. Graepel, C. Campbell (2001). Bayes Point Machines. Journal of Machine Learning Research 1, 245-279.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bayespoint import BayesPointClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=150, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), BayesPointClassifier()).fit(X_train, y_train)
+    >>> bool(model.score(X_test, y_test) > 0.93)
+    True
+    >>> model.predict_proba(X_test[:2]).shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        noise: float | str = 0.0,
+        softness: float | str = 1.0,
+        bias: float = 1.0,
+        engine: Any = "ep",
+        optimizer: str | None = "evidence",
+        n_restarts: int = 0,
+        decision: str = "bayes_point",
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.softness = softness
+        self.bias = bias
+        self.engine = engine
+        self.optimizer = optimizer
+        self.n_restarts = n_restarts
+        self.decision = decision
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesPointClassifier:
+        """Infer the posterior, after choosing the kernel by evidence if asked to.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training inputs; the square Gram matrix if ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; a whole number means as many copies of the row.
+
+        Returns
+        -------
+        BayesPointClassifier
+            The fitted estimator.
+        """
+        with restore_on_failure(self):
+            data = check_training_set(self, X, y, sample_weight, self.class_weight, self._pairwise)
+            model = self._model(data)
+            points = Points.of(
+                data.X, model.kernel, data.kept if self._pairwise else None, takes_sparse=callable(self.kernel)
+            )
+            check_gram(model.kernel(points.X))
+            progress = FitProgress(self, X, y)
+            best = self._search(model, points, data, progress)
+            for name, value in self._fitted_attributes(best, points, data).items():
+                setattr(self, name, value)
+            self.loo_proba_ = self._leave_one_out(X, data)
+            progress.finish()
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Score z whose normal distribution function is the class probability (but for label noise).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive for ``classes_[1]``; with more than two classes one column each against the rest.
+        """
+        mean, variance = self.latent(X)
+        return self.likelihood_.score(mean, variance)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`; rows sum to one.
+        """
+        return self._probabilities(self.latent(X))
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Always ``classes_[predict_proba(X).argmax(axis=1)]``.
+        """
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def latent(self, X: Any) -> Latent:
+        """Posterior mean and variance of the latent function.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        Latent
+            Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
+            (n_samples, n_classes).
+        """
+        check_is_fitted(self)
+        rows = self._points_.transform(check_inputs(self, X, self._pairwise))
+        kernel = with_bias(self.kernel_, self.bias_)
+        cross, diag = kernel(rows, self._points_.X), kernel.diag(rows)
+        if len(self.classes_) == 2:
+            return readouts.latent(self.posterior_, cross, diag)
+        latents = [readouts.latent(posterior, cross, diag) for posterior in self.posterior_]
+        return Latent(*(np.stack(moments, axis=1) for moments in zip(*latents, strict=True)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._pairwise
+        return tags
+
+    # -- translation into the core -------------------------------------------------------------------------------
+
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _model(self, data: TrainingSet) -> Model:
+        """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
+        noise, softness = (number_or_evidence(name, getattr(self, name)) for name in ("noise", "softness"))
+        likelihood = Step(0.05 if noise is None else noise, 1.0 if softness is None else softness)
+        free = tuple(name for name, value in (("noise", noise), ("softness", softness)) if value is None)
+        kernel = make_kernel(self.kernel, data.X, data.weights)
+        return Model(with_bias(kernel, check_bias(self.bias), tuned=self.optimizer is not None), likelihood, free)
+
+    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
+        engine = _ENGINES.get(self.engine, lambda: None)() if isinstance(self.engine, str) else self.engine
+        if not hasattr(engine, "infer"):
+            raise InvalidProblemError(
+                f"engine must be one of {sorted(_ENGINES)} or an engine object, got {self.engine!r}."
+            )
+        if self.decision not in ("bayes_point", "vote"):
+            raise InvalidProblemError(f"decision must be 'bayes_point' or 'vote', got {self.decision!r}.")
+        if self.optimizer not in ("evidence", None):
+            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
+        args = model, points.X, data.targets, data.weights
+        rng = as_generator(self.random_state)
+        if self.optimizer is None:
+            return infer(*args, engine, rng=rng, n_jobs=self.n_jobs)
+        return maximise_evidence(
+            *args,
+            engine=engine if isinstance(engine, EP) else EP(),
+            n_restarts=self.n_restarts,
+            rng=rng,
+            n_jobs=self.n_jobs,
+            on_iteration=lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data)),
+        )
+
+    def _fitted_attributes(self, best: Candidate, points: Points, data: TrainingSet) -> dict[str, Any]:
+        kernel = best.model.kernel
+        return {
+            "classes_": data.classes,
+            "kernel_": kernel.k1,
+            "bias_": float(np.sqrt(kernel.k2.constant_value)),
+            "likelihood_": best.model.likelihood,
+            "posterior_": best.posteriors[0] if len(data.classes) == 2 else list(best.posteriors),
+            "log_evidence_": best.log_evidence,
+            "_points_": points,
+        }
+
+    def _probabilities(self, latent: Latent) -> Array:
+        mean, variance = latent
+        if mean.ndim == 1:  # both classes from their own tail, so that neither is lost to rounding
+            logs = np.stack([self.likelihood_.log_probability(sign * mean, variance) for sign in (-1, 1)], axis=1)
+        else:
+            logs = self.likelihood_.log_probability(mean, variance)
+        return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+
+    def _leave_one_out(self, X: Any, data: TrainingSet) -> Array:
+        posteriors = [self.posterior_] if len(data.classes) == 2 else self.posterior_
+        cavities = [posterior.leave_one_out for posterior in posteriors]
+        moments = (np.stack(m, axis=1) if len(cavities) > 1 else m[0] for m in zip(*cavities, strict=True))
+        known = self._probabilities(Latent(*moments))
+        if len(known) == np.shape(X)[0]:
+            return known
+        proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
+        proba[data.kept] = known
+        return proba

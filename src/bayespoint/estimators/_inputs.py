@@ -1,0 +1,59 @@
+"""From a user's inputs to the points a kernel can take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.gaussian_process.kernels import Kernel
+
+from .._typing import Array, Matrix
+from ..kernels import Isometry
+
+__all__ = ["Points"]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The training points, and how to bring new inputs into the same form.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        Training points as the kernel takes them.
+    columns : ndarray or None
+        Which columns of a precomputed kernel belong to training rows of positive weight.
+    isometry : Isometry or None
+        Dense coordinates of sparse rows.
+    densify : bool
+        Whether sparse rows become plain arrays.
+    """
+
+    X: Any
+    columns: Array | None = None
+    isometry: Isometry | None = None
+    densify: bool = False
+
+    @classmethod
+    def of(cls, X: Matrix, kernel: Kernel, columns: Array | None, takes_sparse: bool) -> Points:
+        """Choose the form: sparse rows stay so for a user's function, and go through an isometry if that is smaller."""
+        if not sparse.issparse(X) or takes_sparse:
+            return cls(X, columns)
+        if X.shape[1] > X.shape[0] and Isometry.suits(kernel):
+            isometry = Isometry(X)
+            return cls(isometry.transform(X), columns, isometry)
+        return cls(X.toarray(), columns, densify=True)
+
+    def transform(self, X: Matrix) -> Any:
+        """New inputs in the form of the training points."""
+        if self.isometry is not None:
+            return self.isometry.transform(X)
+        if self.densify and sparse.issparse(X):
+            return X.toarray()
+        if not sparse.issparse(X) and sparse.issparse(self.X):
+            return sparse.csr_array(X)
+        if sparse.issparse(X) and isinstance(self.X, np.ndarray):
+            X = X.toarray()
+        return X if self.columns is None else X[:, self.columns]

@@ -1,0 +1,151 @@
+"""The only place that looks at what a user hands in. Inside, shapes are promised."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from .._typing import Array, Matrix
+from ..exceptions import InvalidProblemError
+
+__all__ = [
+    "TrainingSet",
+    "check_bias",
+    "check_inputs",
+    "check_training_set",
+    "number_or_evidence",
+    "restore_on_failure",
+]
+
+_LARGEST = 1e100  # kernels square and multiply features
+
+
+class TrainingSet(NamedTuple):
+    """Rows with a positive weight, ready for a kernel and for engines."""
+
+    X: Matrix
+    y: Array  # index into `classes`
+    classes: Any
+    weights: Array | None
+    kept: Array  # which of the user's rows these are
+
+    @property
+    def targets(self) -> list[Array]:
+        """Labels -1 and +1: one vector for two classes (the second is +1), else each class against the rest."""
+        codes = [1] if len(self.classes) == 2 else range(len(self.classes))
+        return [np.where(self.y == code, 1.0, -1.0) for code in codes]
+
+
+def check_training_set(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, class_weight: Any, pairwise: bool
+) -> TrainingSet:
+    """Validate once, at the border: every message says what is wrong and what to do."""
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64)
+    check_classification_targets(y)
+    X = _check_size(X, pairwise)
+    n = X.shape[0]
+    if pairwise and X.shape[1] != n:
+        raise ValueError(
+            f"A precomputed kernel must be a square matrix of shape (n_samples, n_samples), got {X.shape}."
+        )
+    weights = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    kept = np.arange(n) if weights is None else np.flatnonzero(weights)
+    classes, codes = np.unique(y[kept], return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"A classifier needs rows of at least two classes, got {len(classes)} class"
+            f"{f' ({classes[0]!r})' if len(classes) else ''} in {len(kept)} row{'s' if len(kept) != 1 else ''} with positive "
+            "weight."
+        )
+    if len(kept) < n:
+        weights = None if weights is None else weights[kept]
+        X = X[kept][:, kept] if pairwise else X[kept]
+    if class_weight is not None:
+        by_class = compute_class_weight(class_weight, classes=classes, y=y[kept], sample_weight=weights)
+        weights = by_class[codes] if weights is None else weights * by_class[codes]
+    if weights is not None and np.all(weights == 1):
+        weights = None
+    if not pairwise:
+        _check_variation(X)
+    return TrainingSet(X, codes, classes, weights, kept)
+
+
+def check_inputs(estimator: BaseEstimator, X: Any, pairwise: bool) -> Matrix:
+    """Validate inputs of a fitted estimator."""
+    return _check_size(validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False), pairwise)
+
+
+def _check_size(X: Matrix, pairwise: bool) -> Matrix:
+    if pairwise and sparse.issparse(X):
+        X = X.toarray()
+    values = X.data if sparse.issparse(X) else X
+    largest = max(-float(values.min()), float(values.max())) if values.size else 0.0
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X has entries as large as {largest:.1g}, and kernels square them: rescale the features, "
+            "for example with StandardScaler."
+        )
+    return X
+
+
+def _check_variation(X: Matrix) -> None:
+    """Constant features: harmless one by one, hopeless if there is nothing else."""
+    if sparse.issparse(X):
+        return  # an empty column is the normal case there
+    constant = np.flatnonzero(X.min(axis=0) == X.max(axis=0))
+    if len(constant) == X.shape[1]:
+        raise ValueError("All features are constant in the training rows: there is nothing to tell the classes by.")
+    if len(constant):
+        shown = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
+        warnings.warn(
+            f"Constant features in the training rows carry no information: column {shown}; consider dropping them.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def number_or_evidence(name: str, value: Any) -> float | None:
+    """A number that stays fixed, or None for the word 'evidence': chosen with the kernel."""
+    if isinstance(value, str) and value == "evidence":
+        return None
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    raise InvalidProblemError(
+        f"{name} must be a number, or 'evidence' to have it chosen with the kernel, got {value!r}."
+    )
+
+
+def check_bias(value: Any) -> float:
+    """A finite number of at least zero."""
+    if isinstance(value, Real) and 0 <= value < np.inf:
+        return float(value)
+    raise InvalidProblemError(f"bias must be a finite number of at least 0, got {value!r}.")
+
+
+@contextmanager
+def restore_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Leave a fitted estimator as it was if fitting it again fails or is interrupted."""
+    before = {name: value for name, value in vars(estimator).items() if _is_fitted_name(name)}
+    try:
+        yield
+    except BaseException:
+        for name in [name for name in vars(estimator) if _is_fitted_name(name)]:
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("__")

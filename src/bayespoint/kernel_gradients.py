@@ -1,0 +1,75 @@
+"""``sum_ij G_ij dK_ij / dtheta`` for a kernel of scikit-learn, without the (n, n, n_parameters) array of dK.
+
+Sums and products are followed down to their leaves; for the leaves that matter the contraction is a few matrix products
+(one for all length scales of an ARD kernel). Any other kernel falls back on its own gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Kernel, Product, Sum
+
+from ._typing import Array
+
+__all__ = ["contract_gradient"]
+
+
+def contract_gradient(kernel: Kernel, X: Any, g: Array) -> Array:
+    """Derivative of ``sum_ij g_ij k(x_i, x_j)`` in ``kernel.theta``, `g` held fixed.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel with `theta`.
+    X : ndarray of shape (n, n_features)
+        Points.
+    g : ndarray of shape (n, n)
+        Symmetric matrix.
+
+    Returns
+    -------
+    ndarray of shape (n_parameters,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import ConstantKernel
+    >>> from bayespoint.kernel_gradients import contract_gradient
+    >>> contract_gradient(ConstantKernel(2.0), np.zeros((3, 1)), np.eye(3))
+    array([6.])
+    """
+    if kernel.n_dims == 0:
+        return np.empty(0)
+    if isinstance(kernel, Sum):
+        return np.r_[contract_gradient(kernel.k1, X, g), contract_gradient(kernel.k2, X, g)]
+    if isinstance(kernel, Product):
+        return np.r_[_product_side(kernel.k1, kernel.k2, X, g), _product_side(kernel.k2, kernel.k1, X, g)]
+    if isinstance(kernel, Exponentiation):
+        base = kernel.kernel(X)
+        return contract_gradient(kernel.kernel, X, g * kernel.exponent * base ** (kernel.exponent - 1))
+    if isinstance(kernel, ConstantKernel):
+        return np.array([kernel.constant_value * g.sum()])
+    if type(kernel) is RBF:
+        return _rbf(kernel, X, g)
+    _, gradient = kernel(X, eval_gradient=True)
+    return np.einsum("ij,ijp->p", g, gradient)
+
+
+def _product_side(varied: Kernel, other: Kernel, X: Any, g: Array) -> Array:
+    """Derivative in the parameters of one factor of a product."""
+    if varied.n_dims == 0:
+        return np.empty(0)
+    if isinstance(varied, ConstantKernel):  # no need of its n x n matrix
+        return np.array([varied.constant_value * np.vdot(g, other(X))])
+    return contract_gradient(varied, X, g * (other.constant_value if isinstance(other, ConstantKernel) else other(X)))
+
+
+def _rbf(kernel: RBF, X: Any, g: Array) -> Array:
+    """d exp(-|x-z|^2 / 2 l^2) / d log l_p = k (x_p - z_p)^2 / l_p^2, summed with g as row sums and X' M X."""
+    scaled = np.asarray(X) / kernel.length_scale
+    scaled = scaled - scaled.mean(axis=0)  # distances do not change, rounding does
+    m = g * kernel(X)
+    by_feature = 2 * (m.sum(axis=1) @ np.square(scaled) - np.einsum("ip,ip->p", scaled, m @ scaled))
+    return np.asarray(by_feature if kernel.anisotropic else [by_feature.sum()])

@@ -1,0 +1,230 @@
+"""Likelihoods ``exp(-U(y f))``: frozen values with the hooks that engines and read-outs ask for.
+
+The hooks of a likelihood for expectation propagation (`y` in {-1, +1}, cavity N(mean, var)):
+
+``site(y, mean, var, power)``
+    log-normaliser of the tilted distribution and the natural parameters of the matching Gaussian site.
+``log_normaliser_gradient(y, mean, var, power)``
+    derivative of that log-normaliser in the logarithm of each parameter, cavity held fixed.
+
+and for the read-outs ``log_probability(mean, var)``, ``score(mean, var)`` and ``disagreement(y, mean, var)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtr, owens_t
+
+from ._typing import Array
+from .exceptions import InvalidProblemError
+
+__all__ = ["Step"]
+
+_LOG_SQRT_2PI = 0.5 * log(2 * np.pi)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Step likelihood: label noise, and a soft boundary.
+
+    With ``h = f + e``, ``e ~ N(0, softness)``, a label agrees with the sign of `h` with probability ``1 - noise``.
+    Integrated over `e` this is ``noise + (1 - 2 noise) Phi(y f / sqrt(softness))``: version space for
+    ``Step()``, the kernel Gibbs likelihood for ``Step(noise=q)``, the probit for ``Step(softness=1)``.
+
+    Parameters
+    ----------
+    noise : float, default=0.0
+        Probability q in [0, 0.5) that a label is flipped.
+    softness : float, default=0.0
+        Variance s >= 0 of the latent noise; the ``lambda`` that Bayes point machines add to the diagonal of the
+        Gram matrix.
+
+    Examples
+    --------
+    >>> from bayespoint import Step
+    >>> Step(noise=0.1, softness=1.0)
+    Step(noise=0.1, softness=1.0)
+    >>> Step().is_hard
+    True
+    """
+
+    noise: float = 0.0
+    softness: float = 0.0
+
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"noise": (1e-6, 0.49), "softness": (1e-4, 1e4)}
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.noise < 0.5:
+            raise InvalidProblemError(
+                f"noise must be at least 0 and below 0.5 (a label flipped half the time says nothing), "
+                f"got {self.noise!r}."
+            )
+        if not 0.0 <= self.softness < np.inf:
+            raise InvalidProblemError(f"softness must be a finite number of at least 0, got {self.softness!r}.")
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether a wrong sign has probability zero, so that version space may be empty."""
+        return self.noise == 0.0 and self.softness == 0.0
+
+    @property
+    def is_log_concave(self) -> bool:
+        """Whether every site of expectation propagation has non-negative precision."""
+        return self.noise == 0.0
+
+    # -- expectation propagation ---------------------------------------------------------------------------------
+
+    def site(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array]:
+        """Log-normaliser of ``likelihood**power`` under N(mean, var), and the site (precision, precision x mean)."""
+        log_z, ratio, curvature, gap = self._closed_form(y, mean, var, power)
+        # Tilted variance: var * (1 - curvature * var / total) with total = var + softness; hence, free of cancellation,
+        width = self.softness + gap * var
+        tau = curvature / width
+        nu = tau * mean + y * ratio * np.sqrt(var + self.softness) / width
+        if (i := self._needs_grid(power)).size:
+            log_z[i], tau[i], nu[i], _, _ = _tilted_on_grid(self, y[i], mean[i], var[i], power[i])
+        return log_z, tau, nu
+
+    def log_normaliser_gradient(self, y: Array, mean: Array, var: Array, power: Array) -> dict[str, Array]:
+        """Derivative of the log-normaliser in log noise and log softness at a fixed cavity."""
+        total = var + self.softness
+        z = y * mean / np.sqrt(total)
+        log_z, ratio, _, _ = self._closed_form(y, mean, var, power)
+        q = self.noise
+        if q > 0:  # Z = low Phi(-z) + high Phi(z) with low = q^u, high = (1-q)^u
+            d_low = power * np.exp(power * log(q))
+            d_high = -power * (q / (1 - q)) * np.exp(power * np.log1p(-q))
+            d_noise = (d_low * ndtr(-z) + d_high * ndtr(z)) * np.exp(-log_z)
+        else:
+            d_noise = np.zeros_like(z)
+        d_softness = -0.5 * ratio * z * self.softness / total
+        if (i := self._needs_grid(power)).size:
+            _, _, _, d_noise[i], d_softness[i] = _tilted_on_grid(self, y[i], mean[i], var[i], power[i])
+        return {"noise": d_noise, "softness": d_softness}
+
+    def _levels(self, power: Array) -> tuple[Array, Array]:
+        """Logarithms of the lower level q^u of the step and of its rise (1-q)^u - q^u."""
+        q = self.noise
+        if q == 0:
+            return np.full_like(power, -np.inf), np.zeros_like(power)
+        log_low, log_high = power * log(q), power * np.log1p(-q)
+        return log_low, log_high + np.log1p(-np.exp(log_low - log_high))
+
+    def _closed_form(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array, Array]:
+        """``log Z``, ``r = rise phi(z) / Z``, ``c = r (z + r)`` and ``1 - c`` for ``Z = low + rise Phi(z)``."""
+        z = y * mean / np.sqrt(var + self.softness)
+        log_low, log_rise = self._levels(power)
+        log_z = np.logaddexp(log_low, log_rise + log_ndtr(z))
+        if self.noise == 0:
+            ratio = sqrt(2 / np.pi) / erfcx(-z / sqrt(2))
+        else:
+            ratio = np.exp(log_rise - 0.5 * z * z - _LOG_SQRT_2PI - log_z)
+        curvature = ratio * (z + ratio)
+        gap = 1 - curvature
+        if self.noise == 0:  # far on the wrong side z + r cancels: continue by the asymptotic series of 1 - c
+            far = z < -70.0
+            x2 = 1 / np.square(z[far])
+            gap[far] = x2 * (1 - x2 * (6 - 50 * x2))
+            curvature[far] = 1 - gap[far]
+        return log_z, ratio, curvature, gap
+
+    def _needs_grid(self, power: Array) -> Array:
+        """A fractional power of a soft step has no closed form; a hard step is closed under powers."""
+        return np.flatnonzero(power < 1) if self.softness > 0 else np.empty(0, dtype=int)
+
+    # -- read-outs -----------------------------------------------------------------------------------------------
+
+    def score(self, mean: Array, var: Array) -> Array:
+        """The z in ``P(label = +1) = noise + (1 - 2 noise) Phi(z)`` for a latent N(mean, var)."""
+        return mean / np.sqrt(np.maximum(var + self.softness, np.finfo(float).tiny))
+
+    def log_probability(self, mean: Array, var: Array) -> Array:
+        """Log-probability of the label +1 for a latent N(mean, var); negate the mean for the label -1."""
+        log_p: Array = log_ndtr(self.score(mean, var))
+        if self.noise > 0:
+            log_p = np.logaddexp(log(self.noise), log(1 - 2 * self.noise) + log_p)
+        return log_p
+
+    def disagreement(self, y: Array, mean: Array, var: Array) -> Array:
+        """P(y f < 0) under the tilted distribution ``N(mean, var) x likelihood``: a label on the wrong side.
+
+        P(f < 0, h > 0) is a bivariate normal orthant, in closed form by Owen's T function.
+        """
+        q, s = self.noise, self.softness
+        a = y * mean / np.sqrt(var)  # f > 0 has probability Phi(a)
+        if s == 0:  # h = f
+            return np.exp(log(q) + log_ndtr(-a) - self.log_probability(y * mean, var)) if q > 0 else np.zeros_like(a)
+        z = y * mean / np.sqrt(var + s)
+        both = _orthant(a, z, np.sqrt(var / (var + s)))  # P(f > 0, h > 0)
+        wrong = np.clip(ndtr(z) - both, 0.0, None)
+        return np.clip((q * ndtr(-a) + (1 - 2 * q) * wrong) / np.exp(self.log_probability(y * mean, var)), 0.0, 1.0)
+
+
+def _orthant(a: Array, b: Array, rho: Array) -> Array:
+    """P(U < a, V < b) of standard normals with correlation rho > 0, by Owen (1956); needs a b >= 0, as here."""
+    root = np.sqrt((1 - rho) * (1 + rho))
+    # both thresholds share a sign because they are the same mean over two standard deviations
+    safe_a, safe_b = np.where(a == 0, 1.0, a), np.where(b == 0, 1.0, b)
+    t_a = owens_t(a, (b - rho * a) / (safe_a * root))
+    t_b = owens_t(b, (a - rho * b) / (safe_b * root))
+    at_zero = 0.25 + np.arcsin(rho) / (2 * np.pi)
+    return np.where((a == 0) | (b == 0), at_zero, 0.5 * (ndtr(a) + ndtr(b)) - t_a - t_b)
+
+
+class _Tilted(NamedTuple):
+    log_z: Array
+    tau: Array
+    nu: Array
+    d_noise: Array
+    d_softness: Array
+
+
+def _tilted_on_grid(step: Step, y: Array, mean: Array, var: Array, power: Array) -> _Tilted:
+    """N(mean, var) times a fractional power of the soft step, by quadrature; one row of the grid an observation.
+
+    The power is split as ``q^u + (L^u - q^u)``: the first part is Gaussian, the second a single hump that a trapezoidal
+    rule in ``f = centre + width sinh(x)`` resolves from the scale of the softness to that of the cavity.
+    """
+    q, s = step.noise, step.softness
+    y, mean, var, u = y[:, None], mean[:, None], var[:, None], power[:, None]
+    tail = s / u  # Phi^u decays like a Gaussian of this variance, which also tells where the hump is
+    hazard = sqrt(2 / np.pi) / erfcx(-y * mean / np.sqrt(2 * (var + tail)))
+    hump = y * mean + var * hazard / np.sqrt(var + tail)  # in units of y f
+    sd, width = np.sqrt(var), 1 / np.sqrt(1 / var + 1 / tail)
+    near_step = (hump > -8 * width) & (hump < 8 * sd)  # then the finest detail is the step at 0, not the hump
+    centre = np.where(near_step, 0.0, hump)
+    reach = np.arcsinh((14 * sd + np.abs(hump - centre)) / width)
+    x, dx = np.linspace(-1, 1, 401, retstep=True)
+    margin = centre + width * np.sinh(reach * x)  # y f
+    shift = y * margin - mean
+    t = margin / sqrt(s)
+
+    log_phi = log_ndtr(t)
+    log_lik = np.logaddexp(log(q), log(1 - 2 * q) + log_phi) if q > 0 else log_phi
+    log_measure = (
+        -0.5 * shift**2 / var - 0.5 * np.log(2 * np.pi * var) + np.log(width * reach * dx * np.cosh(reach * x))
+    )
+    log_low = u * log(q) if q > 0 else np.full_like(u, -np.inf)
+    log_full = log_measure + u * log_lik
+    scale = np.maximum(log_full.max(axis=1, keepdims=True), log_low)
+    full, low = np.exp(log_full - scale), np.exp(log_low - scale)
+    weight = full - low * np.exp(log_measure)
+
+    z = weight.sum(1) + low[:, 0]
+    first = (weight * shift).sum(1) / z
+    second = ((weight * shift**2).sum(1) + (low * var)[:, 0]) / z
+    tilted_var = second - first**2
+    tau = 1 / tilted_var - 1 / var[:, 0]
+    nu = (mean[:, 0] + first) / tilted_var - (mean / var)[:, 0]
+
+    d_noise = np.zeros_like(z)
+    if q > 0:  # d L^u / d log q = u L^(u-1) q (1 - 2 Phi) tends to u q^u on the wrong side: that part is Gaussian again
+        slope = full * np.exp(log(q) - log_lik) * (1 - 2 * np.exp(log_phi)) - low * np.exp(log_measure)
+        d_noise = power * (slope.sum(1) + low[:, 0]) / z
+    slope = -0.5 * (1 - 2 * q) * t * np.exp(log_full - scale - 0.5 * t * t - _LOG_SQRT_2PI - log_lik)
+    return _Tilted(scale[:, 0] + np.log(z), tau, nu, d_noise, power * slope.sum(1) / z)

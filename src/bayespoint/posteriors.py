@@ -1,0 +1,168 @@
+"""What engines return. Immutable; everything else is a function of it (see `bayespoint.readouts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from ._typing import Array
+from .problem import Problem
+
+__all__ = ["GaussianPosterior", "Latent"]
+
+
+class Latent(NamedTuple):
+    """Posterior mean and variance of the latent function, one entry a point.
+
+    Examples
+    --------
+    >>> from bayespoint.posteriors import Latent
+    >>> Latent(mean=0.3, variance=1.2).variance
+    1.2
+    """
+
+    mean: Array
+    variance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class SiteFactor:
+    """``W = (K + T^-1)^-1 = plus' plus - minus minus'`` for site precisions T of either sign, and ``log det(I + K T)``.
+
+    `plus` is lower triangular; `minus` has one column for each negative precision. The posterior covariance is
+    ``K - K W K``.
+    """
+
+    plus: Array
+    minus: Array
+    log_det: float
+
+    def explain(self, cross: Array) -> Array:
+        """``k' W k`` for each column k of `cross`: the prior variance that the data explain. Overwrites `cross`."""
+        removed = np.zeros(cross.shape[1])
+        if self.minus.shape[1]:
+            removed -= np.square(blas.dgemm(1.0, self.minus, cross, trans_a=1)).sum(0)
+        whitened = blas.dtrmm(1.0, self.plus, cross, lower=1, overwrite_b=1)
+        return removed + np.einsum("ij,ij->j", whitened, whitened)
+
+    def apply(self, x: Array) -> Array:
+        """``W x``."""
+        out: Array = blas.dtrmv(self.plus, blas.dtrmv(self.plus, x, lower=1), lower=1, trans=1)
+        if self.minus.shape[1]:
+            out -= blas.dgemv(1.0, self.minus, blas.dgemv(1.0, self.minus, x, trans=1))
+        return out
+
+    def dense(self) -> Array:
+        """``W`` itself."""
+        lower, _ = lapack.dlauum(self.plus, lower=1)
+        w = np.tril(lower)
+        w += np.tril(lower, -1).T
+        if self.minus.shape[1]:
+            w -= blas.dgemm(1.0, self.minus, self.minus, trans_b=1)
+        return w
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPosterior:
+    """A Gaussian over latent functions: the prior times Gaussian sites ``exp(nu_i f_i - tau_i f_i^2 / 2)``.
+
+    Attributes
+    ----------
+    problem : Problem
+        What was solved.
+    alpha : ndarray of shape (n,)
+        Weights of the mean function ``m(x) = sum_i alpha_i k(x, x_i)``.
+    mean, variance : ndarray of shape (n,)
+        Moments of the latents at the training points.
+    tau, nu : ndarray of shape (n,)
+        Natural parameters of the sites, weights included.
+    factor : SiteFactor
+        Root of the matrix that turns prior into posterior covariance.
+    log_evidence : float or None
+        Log marginal likelihood of the labels.
+    info : dict
+        What only a person needs: sweeps, convergence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines import EP
+    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step()))
+    >>> round(float(np.exp(posterior.log_evidence)), 6)
+    0.25
+    >>> posterior.mean.round(4)
+    array([ 0.7979, -0.7979])
+    """
+
+    problem: Problem
+    alpha: Array
+    mean: Array
+    variance: Array
+    tau: Array
+    nu: Array
+    factor: SiteFactor
+    log_evidence: float | None
+    evidence_gradient: EvidenceGradient | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def latent(self, cross: Array, diag: Array) -> Latent:
+        """Mean and variance at new points.
+
+        Parameters
+        ----------
+        cross : ndarray of shape (n_points, n)
+            Kernel values between the new and the training points.
+        diag : ndarray of shape (n_points,)
+            Kernel value of each new point with itself.
+
+        Returns
+        -------
+        Latent
+        """
+        mean = np.empty(len(cross))
+        variance = np.empty(len(cross))
+        block = 2048  # bounds the working memory at 2048 rows
+        for start in range(0, len(cross), block):
+            rows = slice(start, start + block)
+            k = np.array(cross[rows].T, dtype=np.float64, order="F")
+            mean[rows] = blas.dgemv(1.0, k, self.alpha, trans=1)
+            variance[rows] = diag[rows] - self.factor.explain(k)
+        floor = 1e-12 * np.asarray(diag)  # rounding of a variance that is zero in exact arithmetic
+        return Latent(mean, np.maximum(variance, floor))
+
+    @cached_property
+    def leave_one_out(self) -> Latent:
+        """Latent at each training point given all the other points: the cavity of expectation propagation."""
+        precision = 1 / self.variance - self.tau
+        return Latent((self.mean / self.variance - self.nu) / precision, 1 / precision)
+
+
+class EvidenceGradient(NamedTuple):
+    """Derivative of the log-evidence: ``0.5 (alpha alpha' - W)`` in the Gram matrix, and in log-parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines import EP
+    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(softness=1.0)))
+    >>> sorted(posterior.evidence_gradient.likelihood)
+    ['noise', 'softness']
+    """
+
+    alpha: Array
+    factor: SiteFactor
+    likelihood: Mapping[str, float]
+
+    def gram(self) -> Array:
+        """The symmetric matrix G with ``d log_evidence = sum_ij G_ij dK_ij``."""
+        g = self.factor.dense()
+        g *= -0.5
+        g += np.multiply.outer(0.5 * self.alpha, self.alpha)
+        return g

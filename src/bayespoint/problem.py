@@ -1,0 +1,157 @@
+"""The problem an engine solves: a Gram matrix, labels in {-1, +1}, a likelihood, and weights."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh, lapack
+from scipy.optimize import linprog
+
+from ._typing import Array
+from .exceptions import EmptyVersionSpaceError, InvalidProblemError
+from .likelihoods import Step
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Latents ``f ~ N(0, gram)`` and labels with ``prod_i likelihood(y_i f_i)**weight_i``.
+
+    Parameters
+    ----------
+    gram : array-like of shape (n, n)
+        Symmetric positive semi-definite Gram matrix of the training points, bias included.
+    y : array-like of shape (n,)
+        Labels -1 and +1.
+    likelihood : Step
+        How labels follow from latents.
+    weights : array-like of shape (n,), optional
+        Positive weights; a whole number means as many copies of the row. One each by default.
+    check : bool, default=True
+        Whether to test that `gram` is positive semi-definite, at the price of a Cholesky decomposition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> problem = Problem(np.eye(2), [1, -1], Step())
+    >>> problem.size
+    2
+    """
+
+    gram: Array
+    y: Array
+    likelihood: Step
+    weights: Array | None = None
+    check: InitVar[bool] = True
+
+    def __post_init__(self, check: bool) -> None:
+        gram = np.asarray(self.gram, dtype=np.float64)
+        y = np.asarray(self.y, dtype=np.float64)
+        weights = None if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+            raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
+        if y.shape != (len(gram),) or not np.all(np.abs(y) == 1):
+            raise InvalidProblemError(f"y must hold {len(gram)} labels -1 or +1, one for each row of the Gram matrix.")
+        if weights is not None and (weights.shape != y.shape or not np.all((weights > 0) & np.isfinite(weights))):
+            raise InvalidProblemError(f"weights must be {len(gram)} finite positive numbers; drop rows of weight zero.")
+        if check:
+            check_gram(gram)
+        for name, value in (("gram", gram), ("y", y), ("weights", weights)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def size(self) -> int:
+        """Number of training points."""
+        return len(self.y)
+
+    def raise_if_empty(self) -> None:
+        """Raise `EmptyVersionSpaceError` if a hard boundary leaves no function at all.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayespoint import Problem, Step
+        >>> Problem(np.eye(2), [1, -1], Step()).raise_if_empty()
+        """
+        if self.likelihood.is_hard and separating_latents(self.gram, self.y) is None:
+            raise EmptyVersionSpaceError(
+                f"Version space is empty: {_why_empty(self.gram, self.y)}; raise softness (or noise) above 0, "
+                "or use a kernel of higher rank."
+            )
+
+
+def check_gram(gram: Array) -> None:
+    """Raise with one sentence unless `gram` is finite, symmetric and positive semi-definite up to rounding."""
+    if not np.isfinite(gram).all():
+        raise InvalidProblemError(
+            "The Gram matrix has NaN or infinite entries: check the kernel, or rescale the features "
+            "(for example with StandardScaler)."
+        )
+    scale = float(np.abs(gram).max(initial=0.0))
+    if np.abs(gram - gram.T).max(initial=0.0) > 1e-8 * scale:
+        raise InvalidProblemError("The Gram matrix is not symmetric; a kernel must satisfy k(x, z) = k(z, x).")
+    if scale > 1e150:
+        raise InvalidProblemError(f"Kernel values reach {scale:.1g}, too large to square: rescale the features.")
+    tolerance = 1e-8 * len(gram) * scale
+    shifted = gram + tolerance * np.eye(len(gram))
+    if scale > 0 and lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)[1] != 0:
+        lowest = float(eigh(gram, eigvals_only=True, subset_by_index=[0, 0])[0])
+        raise InvalidProblemError(
+            f"The kernel is not positive semi-definite (lowest eigenvalue of the Gram matrix {lowest:.3g}): "
+            "use a valid kernel, or clip the negative eigenvalues of a precomputed one."
+        )
+
+
+def low_rank_factor(gram: Array) -> Array:
+    """``M`` with ``M M' = gram`` and as many columns as the numerical rank, by decreasing variance."""
+    values, vectors = eigh(gram)
+    keep = values > len(gram) * np.finfo(float).eps * max(values[-1], 0.0)
+    factor: Array = (vectors[:, keep] * np.sqrt(values[keep]))[:, ::-1]
+    return factor
+
+
+def separating_latents(gram: Array, y: Array) -> Array | None:
+    """Latents in the range of `gram` whose signs are `y`, of largest margin in a unit box, or None if there are none.
+
+    A linear programme in whitened coordinates: maximise t subject to ``y_i (M w)_i >= t |M_i|``, ``|w| <= 1``.
+    """
+    factor = low_rank_factor(gram)
+    norms = np.linalg.norm(factor, axis=1)
+    if not factor.size or not norms.all():
+        return None
+    rows = y[:, None] * factor / norms[:, None]
+    n, rank = rows.shape
+    answer = linprog(
+        np.r_[np.zeros(rank), -1.0],
+        A_ub=np.c_[-rows, np.ones(n)],
+        b_ub=np.zeros(n),
+        bounds=[(-1, 1)] * rank + [(None, 1)],
+        method="highs",
+    )
+    if answer.x is None or answer.x[-1] <= 1e-9:
+        return None
+    latents: Array = factor @ answer.x[:-1]
+    return latents if np.all(latents * y > 0) else None
+
+
+def _why_empty(gram: Array, y: Array) -> str:
+    """The plainest reason: a point of norm zero, or two identical points with different labels."""
+    if not np.diagonal(gram).all():
+        return f"row {int(np.argmin(np.diagonal(gram)))} has kernel value zero with itself"
+    _, first, group = np.unique(gram, axis=0, return_index=True, return_inverse=True)
+    for i, g in enumerate(np.ravel(group)):
+        j = int(first[g])
+        if y[i] != y[j]:
+            return f"rows {min(i, j)} and {max(i, j)} are the same point with different labels"
+    return "no function of this kernel separates the training labels"
+
+
+def as_generator(rng: Any) -> np.random.Generator:
+    """A `numpy.random.Generator` from a seed, a legacy RandomState, a Generator or None."""
+    if isinstance(rng, np.random.RandomState):
+        return np.random.default_rng(rng.randint(0, 2**31 - 1, size=4))
+    return np.random.default_rng(rng)

@@ -1,0 +1,250 @@
+"""Hyper-parameters by evidence: L-BFGS on the log-evidence over whatever is not fixed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.optimize import minimize
+from sklearn.gaussian_process.kernels import Kernel
+
+from ._typing import Array
+from .engines.ep import EP
+from .exceptions import InferenceWarning, InvalidProblemError
+from .kernel_gradients import contract_gradient
+from .likelihoods import Step
+from .posteriors import GaussianPosterior
+from .problem import Problem
+
+__all__ = ["Candidate", "Model", "infer", "maximise_evidence"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A kernel (bias included), a likelihood, and the names of the likelihood's parameters that are free.
+
+    `theta` strings together the logarithms of all free parameters.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Step
+    >>> from bayespoint.tuning import Model
+    >>> Model(RBF(1.0), Step(noise=0.1), free=("noise",)).theta.round(3)
+    array([ 0.   , -2.303])
+    """
+
+    kernel: Kernel
+    likelihood: Step
+    free: tuple[str, ...] = ()
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the free parameters: the kernel's, then the likelihood's."""
+        return np.r_[self.kernel.theta, [np.log(getattr(self.likelihood, name)) for name in self.free]]
+
+    @property
+    def bounds(self) -> Array:
+        """Bounds of `theta`, one row a parameter."""
+        return np.vstack([self.kernel.bounds, *(np.log([self.likelihood.BOUNDS[name]]) for name in self.free)])
+
+    def at(self, theta: Array) -> Model:
+        """The same model with other values of the free parameters."""
+        n = self.kernel.n_dims
+        values = {name: float(np.exp(t)) for name, t in zip(self.free, theta[n:], strict=True)}
+        return replace(
+            self, kernel=self.kernel.clone_with_theta(theta[:n]), likelihood=replace(self.likelihood, **values)
+        )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model with its posteriors, one for each vector of labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Step
+    >>> from bayespoint.tuning import Model, infer
+    >>> X = np.array([[0.0], [1.0]])
+    >>> infer(Model(RBF(1.0), Step()), X, [np.array([1.0, 1.0])], None, EP()).log_evidence < 0
+    True
+    """
+
+    model: Model
+    posteriors: Sequence[GaussianPosterior]
+
+    @property
+    def log_evidence(self) -> float:
+        """Sum of the log-evidences."""
+        return float(sum(posterior.log_evidence or 0.0 for posterior in self.posteriors))
+
+    def evidence_gradient(self, X: Any) -> Array:
+        """Gradient of the log-evidence in ``model.theta``."""
+        gradients = [posterior.evidence_gradient for posterior in self.posteriors]
+        g = sum(gradient.gram() for gradient in gradients)
+        by_name = [sum(gradient.likelihood[name] for gradient in gradients) for name in self.model.free]
+        return np.r_[contract_gradient(self.model.kernel, X, g), by_name]
+
+
+def infer(
+    model: Model,
+    X: Any,
+    targets: Sequence[Array],
+    weights: Array | None,
+    engine: Any,
+    *,
+    rng: Any = None,
+    start: Candidate | None = None,
+    n_jobs: int | None = None,
+) -> Candidate:
+    """Infer one posterior for each vector of labels on a shared Gram matrix, from the sites of `start` if given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Step
+    >>> from bayespoint.tuning import Model, infer
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
+    >>> len(infer(Model(RBF(1.0), Step(softness=1.0)), X, [y, -y], None, EP()).posteriors)
+    2
+    """
+    gram = model.kernel(X)
+    problems = [Problem(gram, y, model.likelihood, weights, check=False) for y in targets]
+    options = [{"start": posterior} for posterior in start.posteriors] if start else [{}] * len(problems)
+    if len(problems) == 1:
+        return Candidate(model, [engine.infer(problems[0], rng, **options[0])])
+    tasks = (delayed(engine.infer)(problem, rng, **option) for problem, option in zip(problems, options, strict=True))
+    return Candidate(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
+
+
+def maximise_evidence(
+    model: Model,
+    X: Any,
+    targets: Sequence[Array],
+    weights: Array | None = None,
+    *,
+    engine: EP | None = None,
+    n_restarts: int = 0,
+    rng: np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    on_iteration: Callable[[Candidate], bool] | None = None,
+) -> Candidate:
+    """Climb the log-evidence from `model`, and from random points within the bounds.
+
+    Parameters
+    ----------
+    model : Model
+        Where to start, and what is free.
+    X : ndarray of shape (n, n_features)
+        Training inputs.
+    targets : sequence of ndarray of shape (n,)
+        Labels -1 and +1; several vectors (one class against the rest) share the kernel.
+    weights : ndarray of shape (n,), optional
+        Weights of the rows.
+    engine : EP, optional
+        Engine with a log-evidence and its gradient.
+    n_restarts : int, default=0
+        Further climbs from points drawn log-uniformly between the bounds.
+    rng : numpy.random.Generator, optional
+        Where restarts are drawn from.
+    n_jobs : int, optional
+        Posteriors inferred at the same time.
+    on_iteration : callable, optional
+        Called with the best candidate after each iteration; a true answer stops the climb there.
+
+    Returns
+    -------
+    Candidate
+        The best one met.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If interrupted, with a message that names the best model so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Step
+    >>> from bayespoint.tuning import Model, maximise_evidence
+    >>> X = np.linspace(-2, 2, 20)[:, None]
+    >>> best = maximise_evidence(Model(4.0 * RBF(0.1), Step(softness=1.0)), X, [np.sign(X[:, 0])])
+    >>> bool(best.model.kernel.k2.length_scale > 1.0)
+    True
+    """
+    climb = _Climb(X, targets, weights, engine or EP(), n_jobs, on_iteration)
+    starts = [model.theta]
+    if n_restarts:
+        bounds = model.bounds
+        if not np.isfinite(bounds).all():
+            raise InvalidProblemError("Restarts draw from within the kernel's bounds: make all of them finite.")
+        rng = np.random.default_rng() if rng is None else rng
+        starts += [rng.uniform(bounds[:, 0], bounds[:, 1]) for _ in range(n_restarts)]
+    for theta in starts:
+        climb.run(model, theta)
+        if climb.stopped:
+            break
+    assert climb.best is not None
+    return climb.best
+
+
+class _Climb:
+    """The state of one or more runs of L-BFGS: the best candidate so far, and the last one as a warm start."""
+
+    def __init__(self, X: Any, targets: Any, weights: Any, engine: EP, n_jobs: int | None, on_iteration: Any) -> None:
+        self.data = X, targets, weights, engine
+        self.n_jobs, self.on_iteration = n_jobs, on_iteration
+        self.best: Candidate | None = None
+        self.last: Candidate | None = None
+        self.evaluations, self.stopped = 0, False
+
+    def run(self, model: Model, theta: Array) -> None:
+        self.last = None
+        if not theta.size:
+            self.negative_evidence(theta, model)
+            return
+        try:
+            minimize(
+                self.negative_evidence,
+                np.clip(theta, *model.bounds.T),
+                args=(model,),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=model.bounds,
+                callback=self.after_iteration,
+                options={"maxiter": 200, "ftol": 1e-9, "gtol": 1e-4},
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self.where()) from None
+
+    def negative_evidence(self, theta: Array, model: Model) -> tuple[float, Array]:
+        with warnings.catch_warnings():  # a rough patch on the way up is not the user's concern
+            warnings.simplefilter("ignore", InferenceWarning)
+            candidate = infer(model.at(theta), *self.data, start=self.last, n_jobs=self.n_jobs)
+        self.evaluations += 1
+        self.last = candidate
+        if self.best is None or candidate.log_evidence > self.best.log_evidence:
+            self.best = candidate
+        return -candidate.log_evidence, -candidate.evidence_gradient(self.data[0])
+
+    def after_iteration(self, intermediate_result: Any) -> None:
+        if self.on_iteration is not None and self.on_iteration(self.best):
+            self.stopped = True
+            raise StopIteration
+
+    def where(self) -> str:
+        if self.best is None:
+            return "Interrupted before the first evaluation of the evidence."
+        return (
+            f"Interrupted after {self.evaluations} evaluations of the evidence; best log-evidence "
+            f"{self.best.log_evidence:.4f} with kernel {self.best.model.kernel} and {self.best.model.likelihood}. "
+            "The estimator is as it was before fit."
+        )
