@@ -1,7 +1,8 @@
 """Benchmark data for experiments, benchmarks and tests; none of it ships with the package.
 
-Looked for in the directory named by BAYESPOINT_DATA, then in ``../shared/data`` beside the repository (one ``name.npz`` each
-with ``X``, ``y`` in {-1, +1} and, where a set has customary splits, ``train_idx`` and ``test_idx``), then on OpenML.
+Looked for in the directory named by BAYESPOINT_DATA, then in ``../shared/data`` beside the repository (one
+``name.npz`` each with ``X``, ``y`` in {-1, +1} and, where a set has customary splits, ``train_idx`` and ``test_idx``),
+then on OpenML.
 """
 
 from __future__ import annotations
@@ -66,9 +67,10 @@ def splits(name: str, count: int) -> list[Split]:
     """The first `count` customary splits of a binary set; random ones of the customary size beyond those."""
     arrays = load_arrays(name)
     X, y = arrays["X"].astype(float), arrays["y"]
-    given = [(np.ravel(tr), np.ravel(te)) for tr, te in zip(arrays.get("train_idx", []), arrays.get("test_idx", []))]
+    X = X[:, X.min(axis=0) < X.max(axis=0)]  # ionosphere has a constant column
+    given = list(zip(arrays.get("train_idx", ()), arrays.get("test_idx", ()), strict=True))
     size = len(given[0][0]) if given else _TRAIN_SIZE.get(name, int(0.6 * len(y)))
     for k in range(len(given), count):
         order = np.random.default_rng([20010101, k]).permutation(len(y))
-        given.append((np.sort(order[:size]), np.sort(order[size:])))
+        given.append((order[:size], order[size:]))  # shuffled: some sets are sorted, which spoils folds
     return [Split(X[train], y[train], X[test], y[test]) for train, test in given[:count]]

@@ -15,7 +15,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from datasets import splits
 from joblib import Parallel, delayed
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -28,8 +27,20 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
+from datasets import splits
 
-SETS = "heart thyroid ionosphere sonar breast-cancer diabetis banana waveform pima-ripley crabs".split()
+SETS = [
+    "heart",
+    "thyroid",
+    "ionosphere",
+    "sonar",
+    "breast-cancer",
+    "diabetis",
+    "banana",
+    "waveform",
+    "pima-ripley",
+    "crabs",
+]
 COLUMNS = ["error", "log loss", "Brier", "calibration", "seconds"]
 
 

@@ -18,9 +18,8 @@ from joblib import Parallel, delayed
 from sklearn.gaussian_process.kernels import RBF
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from datasets import load_arrays, splits
-
 from bayespoint import BayesPointClassifier
+from datasets import load_arrays, splits
 
 PAPER = {  # sigma, SVM error, BPM error
     "heart": (10, 25.4, 22.8),
@@ -41,6 +40,7 @@ def error(name: str, index: int) -> float:
     else:
         arrays = load_arrays(name)
         X, y = arrays["X"].astype(float), arrays["y"]
+        X = X[:, X.min(axis=0) < X.max(axis=0)]
         order = np.random.default_rng([20010101, index]).permutation(len(y))
         train, test = order[: round(0.6 * len(y))], order[round(0.6 * len(y)) :]
         X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]

@@ -1,7 +1,7 @@
 """Kernels: whatever a user names becomes one `sklearn.gaussian_process.kernels.Kernel`.
 
-Hyper-parameters, bounds and gradients are scikit-learn's; this module adds the four kernels that have a name, callables,
-precomputed Gram matrices, normalisation in feature space, and sparse inputs.
+Hyper-parameters, bounds and gradients are scikit-learn's; this module adds the four kernels that have a name,
+callables, precomputed Gram matrices, normalisation in feature space, and sparse inputs.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None) -> Kernel:
     if callable(kernel):
         return amplitude * CallableKernel(kernel)
     raise InvalidProblemError(
-        f"kernel must be 'rbf', 'linear', 'poly', 'laplacian', 'precomputed', a function of two matrices, or a kernel of "
-        f"sklearn.gaussian_process.kernels, got {kernel!r}."
+        f"kernel must be 'rbf', 'linear', 'poly', 'laplacian', 'precomputed', a function of two matrices, or a kernel "
+        f"of sklearn.gaussian_process.kernels, got {kernel!r}."
     )
 
 
@@ -252,11 +252,12 @@ class Normalized(Kernel):
         return bounds
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and bool(self.kernel == other.kernel)  # type: ignore[attr-defined]
+        return type(self) is type(other) and bool(self.kernel == other.kernel)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Kernel values, and their gradient in `theta` if asked for."""
         left = self._norms(X)
         right = left if Y is None else self._norms(Y)
         scale = np.multiply.outer(1 / left, 1 / right)

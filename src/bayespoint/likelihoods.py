@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, owens_t
@@ -133,7 +133,7 @@ class Step:
             curvature[far] = 1 - gap[far]
         return log_z, ratio, curvature, gap
 
-    def _needs_grid(self, power: Array) -> Array:
+    def _needs_grid(self, power: Array) -> Any:
         """A fractional power of a soft step has no closed form; a hard step is closed under powers."""
         return np.flatnonzero(power < 1) if self.softness > 0 else np.empty(0, dtype=int)
 

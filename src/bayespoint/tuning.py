@@ -86,9 +86,9 @@ class Candidate:
 
     def evidence_gradient(self, X: Any) -> Array:
         """Gradient of the log-evidence in ``model.theta``."""
-        gradients = [posterior.evidence_gradient for posterior in self.posteriors]
-        g = sum(gradient.gram() for gradient in gradients)
-        by_name = [sum(gradient.likelihood[name] for gradient in gradients) for name in self.model.free]
+        gradients = [posterior.evidence_gradient for posterior in self.posteriors if posterior.evidence_gradient]
+        g = np.sum([gradient.gram() for gradient in gradients], axis=0)
+        by_name = [np.sum([gradient.likelihood[name] for gradient in gradients]) for name in self.model.free]
         return np.r_[contract_gradient(self.model.kernel, X, g), by_name]
 
 

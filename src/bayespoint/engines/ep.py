@@ -1,9 +1,9 @@
 """Expectation propagation: the deterministic engine of the house.
 
-Each row keeps a site ``exp(nu f - tau f^2 / 2)``. A sweep removes every site from its marginal (the cavity), matches the
-moments of cavity times likelihood, and puts the new site back (Rasmussen & Williams, Algorithm 3.5). All sites move at
-once, so a sweep is a Cholesky decomposition and a triangular inverse; Anderson mixing of the last sweeps takes the place
-of damping. Where that fails the sites move one at a time with rank-one updates.
+Each row keeps a site ``exp(nu f - tau f^2 / 2)``. A sweep removes every site from its marginal (the cavity), matches
+the moments of cavity times likelihood, and puts the new site back (Rasmussen & Williams, Algorithm 3.5). All sites
+move at once, so a sweep is a Cholesky decomposition and a triangular inverse; Anderson mixing of the last sweeps takes
+the place of damping. Where that fails the sites move one at a time with rank-one updates.
 
 A row of weight w is as many identical rows: w >= 1 copies share one site of which the cavity removes a single copy; a
 weight below one is a likelihood raised to that power.
@@ -174,7 +174,7 @@ class _Sites(NamedTuple):
     def zero(cls, n: int) -> _Sites:
         return cls(np.zeros(n), np.zeros(n))
 
-    def where(self, condition: Array, other: _Sites) -> _Sites:
+    def where(self, condition: Any, other: _Sites) -> _Sites:
         return _Sites(np.where(condition, self.tau, other.tau), np.where(condition, self.nu, other.nu))
 
     def towards(self, other: _Sites, step: float) -> _Sites:
@@ -233,8 +233,8 @@ def _evaluate_or_back_off(rows: _Rows, old: _Sites, new: _Sites) -> _State | Non
 def _factorise(gram: Array, diag: Array, tau: Array) -> tuple[SiteFactor, Array] | None:
     """Root of W = (K + T^-1)^-1 and the marginal variances ``diag(K - K W K)``.
 
-    Positive precisions go through ``B = I + T^1/2 K T^1/2 = L L'`` and ``plus = L^-1 T^1/2``; negative ones (rows N, few)
-    are downdated afterwards: with C their covariance so far and ``Q = (I - W K)[:, N]``,
+    Positive precisions go through ``B = I + T^1/2 K T^1/2 = L L'`` and ``plus = L^-1 T^1/2``; negative ones (rows N,
+    few) are downdated afterwards: with C their covariance so far and ``Q = (I - W K)[:, N]``,
     ``W -= Q (|T_N|^-1 - C)^-1 Q'``, which needs the bracket to be positive definite.
     """
     n = len(tau)

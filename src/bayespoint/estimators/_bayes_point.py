@@ -38,8 +38,8 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
     """Bayes point machine: a kernel classifier that averages over all classifiers compatible with the labels.
 
     A latent function with a Gaussian process prior decides the label through a step that may be soft (`softness`) and
-    may flip (`noise`). The posterior mean is the Bayes point; its spread gives class probabilities; the evidence chooses
-    the kernel.
+    may flip (`noise`). The posterior mean is the Bayes point; its spread gives class probabilities; the evidence
+    chooses the kernel.
 
     Parameters
     ----------

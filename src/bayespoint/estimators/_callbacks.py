@@ -7,13 +7,11 @@ from typing import Any
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn < 1.9 has no callbacks
+except ImportError:  # scikit-learn < 1.9 has no callbacks: nothing to support, nothing to tear down
+    CallbackSupportMixin = object
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
-
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:  # type: ignore[misc]
-        """Nothing to tear down."""
+    def with_callbacks(method: Any) -> Any:
+        """The method as it is."""
         return method
 
 

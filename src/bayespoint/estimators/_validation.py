@@ -34,10 +34,10 @@ class TrainingSet(NamedTuple):
     """Rows with a positive weight, ready for a kernel and for engines."""
 
     X: Matrix
-    y: Array  # index into `classes`
+    y: Any  # index into `classes`
     classes: Any
     weights: Array | None
-    kept: Array  # which of the user's rows these are
+    kept: Any  # which of the user's rows these are
 
     @property
     def targets(self) -> list[Array]:
@@ -65,9 +65,8 @@ def check_training_set(
     classes, codes = np.unique(y[kept], return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"A classifier needs rows of at least two classes, got {len(classes)} class"
-            f"{f' ({classes[0]!r})' if len(classes) else ''} in {len(kept)} row{'s' if len(kept) != 1 else ''} with positive "
-            "weight."
+            f"A classifier needs at least two classes, got {len(classes)} class "
+            f"{list(classes)} in {len(kept)} of {n} rows with positive weight."
         )
     if len(kept) < n:
         weights = None if weights is None else weights[kept]
@@ -112,7 +111,7 @@ def _check_variation(X: Matrix) -> None:
         warnings.warn(
             f"Constant features in the training rows carry no information: column {shown}; consider dropping them.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of fit
         )
 
 
@@ -129,7 +128,7 @@ def number_or_evidence(name: str, value: Any) -> float | None:
 
 def check_bias(value: Any) -> float:
     """A finite number of at least zero."""
-    if isinstance(value, Real) and 0 <= value < np.inf:
+    if isinstance(value, Real) and 0 <= float(value) < np.inf:
         return float(value)
     raise InvalidProblemError(f"bias must be a finite number of at least 0, got {value!r}.")
 

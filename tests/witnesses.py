@@ -1,0 +1,140 @@
+"""Independent ways to the numbers that the tests compare with: quadrature, orthants, brute-force draws, differences."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import multivariate_normal
+
+
+def log_likelihood(step, margin):
+    """log of noise + (1 - 2 noise) Phi(margin / sqrt(softness))."""
+    with np.errstate(divide="ignore"):
+        if step.softness > 0:
+            log_side = log_ndtr(margin / np.sqrt(step.softness))
+        else:
+            log_side = np.where(margin > 0, 0.0, -np.inf)
+        return np.logaddexp(np.log(step.noise), np.log1p(-2 * step.noise) + log_side)
+
+
+def tilted(step, y, mean, var, power=1.0):
+    """Log-normaliser and moments of N(mean, var) x likelihood^power, and the slopes in log noise and log softness."""
+    sd, s, q = np.sqrt(var), step.softness, step.noise
+    fine = np.sort(np.r_[mean + sd * np.linspace(-30, 30, 2001), np.sqrt(max(s, 1e-30)) * np.linspace(-30, 30, 2001)])
+
+    def log_density(f):
+        return -0.5 * (f - mean) ** 2 / var - 0.5 * np.log(2 * np.pi * var) + power * log_likelihood(step, y * f)
+
+    heights = log_density(fine)
+    top = heights.max()
+    alive = fine[heights > top - 80]
+    peak = fine[heights.argmax()]
+    scales = sd, np.sqrt(1 / (1 / var + power / s)) if s > 0 else var / (sd + abs(mean))
+    corners = np.unique(np.r_[alive[0], alive[-1], 0.0, peak, *(peak + w * np.arange(-9, 10, 3) for w in scales)])
+    if s > 0:
+        corners = np.unique(np.r_[corners, np.sqrt(s) * np.arange(-9, 10, 3)])
+    corners = corners[(corners >= alive[0]) & (corners <= alive[-1])]
+
+    def integral(g):
+        return sum(
+            quad(lambda f: g(f) * np.exp(log_density(f) - top), a, b, epsabs=0, epsrel=1e-11, limit=200)[0]
+            for a, b in pairwise(corners)
+        )
+
+    def slope_in_softness(f):  # d log likelihood / d log s
+        t = y * f / np.sqrt(s)
+        return -0.5 * (1 - 2 * q) * t * np.exp(-0.5 * t**2 - log_likelihood(step, y * f)) / np.sqrt(2 * np.pi)
+
+    def slope_in_noise(f):  # d log likelihood / d log q
+        side = ndtr(y * f / np.sqrt(s)) if s > 0 else float(y * f > 0)
+        return q * (1 - 2 * side) / np.exp(log_likelihood(step, y * f))
+
+    with np.errstate(all="ignore"):
+        z = integral(lambda f: 1.0)
+        shift = integral(lambda f: f - peak) / z
+        return {
+            "log_z": top + np.log(z),
+            "mean": peak + shift,
+            "var": integral(lambda f: (f - peak - shift) ** 2) / z,
+            "noise": power * integral(slope_in_noise) / z if q > 0 else 0.0,
+            "softness": power * integral(slope_in_softness) / z if s > 0 else 0.0,
+        }
+
+
+def label_probability(step, y, mean, cov):
+    """P(labels) for latents N(mean_k, cov), one row of `mean` a case: each step is a constant plus a half-space."""
+    n, q = len(y), step.noise
+    total = np.zeros(len(mean))
+    for size in range(n + 1):
+        for rows in map(list, combinations(range(n), size)):
+            factor = q ** (n - size) * (1 - 2 * q) ** size
+            if factor:
+                total += factor * _orthant(
+                    y[rows] * mean[:, rows],
+                    np.outer(y, y)[np.ix_(rows, rows)] * (cov[np.ix_(rows, rows)] + step.softness * np.eye(size)),
+                )
+    return total
+
+
+def _orthant(mean, cov):
+    if mean.shape[1] == 0:
+        return np.ones(len(mean))
+    if mean.shape[1] == 1:
+        return ndtr(mean[:, 0] / np.sqrt(cov[0, 0]))
+    return np.atleast_1d(multivariate_normal.cdf(mean, cov=cov, abseps=1e-10, releps=1e-10))
+
+
+def posterior_by_quadrature(problem):
+    """Log-evidence, means and variances of up to three latents: one by quadrature, the others given it exactly."""
+    gram, y, step = problem.gram, problem.y, problem.likelihood
+    n = len(y)
+    nodes, node_weights = np.polynomial.legendre.leggauss(12)
+    means, variances = np.empty(n), np.empty(n)
+    for i in range(n):
+        others = np.delete(np.arange(n), i)
+        sd = np.sqrt(gram[i, i])
+        detail = np.sqrt(step.softness) if step.softness else sd
+        half = np.unique(np.r_[0.0, np.geomspace(min(detail, sd) / 50, 12 * sd, 25)])
+        edges = np.unique(np.r_[-half, half])
+        centre, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+        f = (centre[:, None] + width[:, None] * nodes).ravel()
+        weight = (width[:, None] * node_weights).ravel()
+        column = gram[others, i] / gram[i, i]
+        cov = gram[np.ix_(others, others)] - np.outer(column, column) * gram[i, i]
+        density = np.exp(-0.5 * (f / sd) ** 2 + log_likelihood(step, y[i] * f)) / (sd * np.sqrt(2 * np.pi))
+        density *= weight * label_probability(step, y[others], f[:, None] * column, cov)
+        evidence = density.sum()
+        means[i] = (density * f).sum() / evidence
+        variances[i] = (density * (f - means[i]) ** 2).sum() / evidence
+    return np.log(evidence), means, variances
+
+
+def posterior_by_draws(problem, n_draws, rng):
+    """Draws from the prior and the log-likelihood of each: (draws, log_weights)."""
+    root = np.linalg.cholesky(problem.gram + 1e-12 * np.eye(problem.size))
+    draws = rng.standard_normal((n_draws, problem.size)) @ root.T
+    return draws, log_likelihood(problem.likelihood, problem.y * draws).sum(axis=1)
+
+
+def weighted_mean(values, log_weights):
+    """Self-normalised mean over draws and its standard error."""
+    w = np.exp(log_weights - log_weights.max())
+    w = w[:, None] / w.sum()
+    values = values.reshape(len(values), -1)
+    mean = (w * values).sum(axis=0)
+    return mean, np.sqrt((w**2 * (values - mean) ** 2).sum(axis=0))
+
+
+def central_difference(function, theta, step=1e-4):
+    """Derivative by four points on each coordinate: the error is of fourth order in `step`."""
+    theta = np.asarray(theta, dtype=float)
+
+    def along(i):
+        e = np.zeros_like(theta)
+        e[i] = step
+        near = function(theta + e) - function(theta - e)
+        far = function(theta + 2 * e) - function(theta - 2 * e)
+        return (8 * near - far) / (12 * step)
+
+    return np.array([along(i) for i in range(len(theta))])
