@@ -30,6 +30,9 @@ def assert_site_matches_quadrature(step, y, mean, var, power, tolerance):
     assert log_z == pytest.approx(witness["log_z"], rel=tolerance, abs=tolerance)
     assert m == pytest.approx(witness["mean"], abs=tolerance * (sd + abs(mean)))
     assert v == pytest.approx(witness["var"], rel=max(tolerance, 1e-6))
+    slopes = step.log_normaliser_gradient(*arrays(y, mean, var, power))
+    for name in ("noise", "softness"):
+        assert slopes[name][0] == pytest.approx(witness[name], rel=1e-6, abs=1e-8), name
 
 
 @pytest.mark.parametrize("power", [1.0, 0.5, 0.3])
@@ -39,15 +42,13 @@ def test_site_and_slopes_are_those_of_quadrature(step, power):
     for margin, (y, var) in product(MARGINS, [(1.0, 1.0), (-1.0, 0.3)]):
         mean = margin * np.sqrt(var)
         assert_site_matches_quadrature(step, y, mean, var, power, tolerance)
-        witness = tilted(step, y, mean, var, power)
-        slopes = step.log_normaliser_gradient(*arrays(y, mean, var, power))
-        for name in ("noise", "softness"):
-            assert slopes[name][0] == pytest.approx(witness[name], rel=1e-6, abs=1e-8), (name, margin)
 
 
 @pytest.mark.parametrize("wrong", [Step(0.11, 1.0), Step(0.1, 1.01), Step(0.0, 1.0)])
-def test_quadrature_tells_a_wrong_site(monkeypatch, wrong):
-    monkeypatch.setattr(Step, "site", lambda self, *args, site=Step.site: site(wrong, *args))
+@pytest.mark.parametrize("hook", ["site", "log_normaliser_gradient"])
+def test_quadrature_tells_a_wrong_site(monkeypatch, wrong, hook):
+    right = getattr(Step, hook)
+    monkeypatch.setattr(Step, hook, lambda self, *args: right(wrong, *args))
     with pytest.raises(AssertionError):
         assert_site_matches_quadrature(Step(0.1, 1.0), 1.0, -0.5, 2.0, 1.0, 1e-7)
 
@@ -61,7 +62,7 @@ def test_far_tails_stay_finite_and_proper(step, power):
     assert np.isfinite([log_z, tau, nu]).all()
     assert np.all(1 + tau > 0)
     if step.is_log_concave:
-        assert np.all(tau >= 0)
+        assert np.all(tau >= -1e-10)  # rounding; engines clip it
     for slope in step.log_normaliser_gradient(ones, mean, ones, power * ones).values():
         assert np.isfinite(slope).all()
 

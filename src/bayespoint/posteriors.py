@@ -12,8 +12,9 @@ from scipy.linalg import blas, lapack
 
 from ._typing import Array
 from .problem import Problem
+from .whitening import Whitened
 
-__all__ = ["GaussianPosterior", "Latent"]
+__all__ = ["EvidenceGradient", "GaussianPosterior", "Latent", "SampledPosterior"]
 
 
 class Latent(NamedTuple):
@@ -166,3 +167,84 @@ class EvidenceGradient(NamedTuple):
         g *= -0.5
         g += np.multiply.outer(0.5 * self.alpha, self.alpha)
         return g
+
+
+@dataclass(frozen=True, eq=False)
+class SampledPosterior:
+    """Draws from the posterior, in whitened coordinates of the training points.
+
+    Attributes
+    ----------
+    problem : Problem
+        What was sampled.
+    white : Whitened
+        From coordinates to latents: ``f = M w``.
+    coordinates : ndarray of shape (chain, draw, rank)
+        The draws w.
+    info : dict
+        What only a person needs.
+    log_evidence : None
+        Draws alone do not tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines import Billiard
+    >>> posterior = Billiard(draws=100, chains=2).infer(Problem(np.eye(3), [1, -1, 1], Step(noise=0.1)), rng=0)
+    >>> posterior.alpha.shape
+    (2, 100, 3)
+    """
+
+    problem: Problem
+    white: Whitened
+    coordinates: Array
+    info: Mapping[str, Any] = field(default_factory=dict)
+    log_evidence: None = None
+
+    @property
+    def latents(self) -> Array:
+        """Latent function at the training points, of shape (chain, draw, n)."""
+        return np.matmul(self.coordinates, self.white.factor.T)
+
+    @property
+    def alpha(self) -> Array:
+        """Weights of each draw in ``f(x) = sum_i alpha_i k(x, x_i)``, of shape (chain, draw, n)."""
+        return self.white.weights(self.coordinates)
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of the latents at the training points."""
+        return self.white.factor @ self.coordinates.mean(axis=(0, 1))
+
+    @cached_property
+    def variance(self) -> Array:
+        """Variance of the latents at the training points."""
+        variance: Array = self.latents.var(axis=(0, 1))
+        return variance
+
+    def outputs(self, cross: Array, diag: Array) -> tuple[Array, Array]:
+        """Latent at new points given each draw: means of shape (chain, draw, n_points), and the variance common to all.
+
+        The variance is that of the part of the function that the training points do not determine.
+        """
+        features = self.white.features(cross)
+        orthogonal = np.maximum(diag - np.square(features).sum(axis=1), 1e-12 * np.asarray(diag))
+        return np.matmul(self.coordinates, features.T), orthogonal
+
+    def latent(self, cross: Array, diag: Array) -> Latent:
+        """Mean and variance at new points; see `GaussianPosterior.latent`."""
+        features = self.white.features(cross)
+        flat = self.coordinates.reshape(-1, self.white.rank)
+        centre = flat.mean(axis=0)
+        spread = np.empty(len(cross))
+        for start in range(0, len(cross), 256):
+            rows = slice(start, start + 256)
+            spread[rows] = ((flat - centre) @ features[rows].T).var(axis=0)
+        orthogonal = np.maximum(diag - np.square(features).sum(axis=1), 1e-12 * np.asarray(diag))
+        return Latent(features @ centre, spread + orthogonal)
+
+    def without(self, draws: slice) -> SampledPosterior:
+        """The posterior without some draws of each chain."""
+        kept = np.delete(self.coordinates, draws, axis=1)
+        return SampledPosterior(self.problem, self.white, kept, self.info)

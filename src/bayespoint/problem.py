@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from ._typing import Array
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
-from .likelihoods import Step
+from .likelihoods import Likelihood
 
 __all__ = ["Problem"]
 
@@ -26,7 +26,7 @@ class Problem:
         Symmetric positive semi-definite Gram matrix of the training points, bias included.
     y : array-like of shape (n,)
         Labels -1 and +1.
-    likelihood : Step
+    likelihood : Step or Hinge
         How labels follow from latents.
     weights : array-like of shape (n,), optional
         Positive weights; a whole number means as many copies of the row. One each by default.
@@ -44,7 +44,7 @@ class Problem:
 
     gram: Array
     y: Array
-    likelihood: Step
+    likelihood: Likelihood
     weights: Array | None = None
     check: InitVar[bool] = True
 

@@ -1,14 +1,4 @@
-"""Likelihoods ``exp(-U(y f))``: frozen values with the hooks that engines and read-outs ask for.
-
-The hooks of a likelihood for expectation propagation (`y` in {-1, +1}, cavity N(mean, var)):
-
-``site(y, mean, var, power)``
-    log-normaliser of the tilted distribution and the natural parameters of the matching Gaussian site.
-``log_normaliser_gradient(y, mean, var, power)``
-    derivative of that log-normaliser in the logarithm of each parameter, cavity held fixed.
-
-and for the read-outs ``log_probability(mean, var)``, ``score(mean, var)`` and ``disagreement(y, mean, var)``.
-"""
+"""The step likelihood: version space, label noise, soft boundary."""
 
 from __future__ import annotations
 
@@ -20,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, owens_t
 
-from ._typing import Array
-from .exceptions import InvalidProblemError
+from .._typing import Array
+from ..exceptions import InvalidProblemError
 
 __all__ = ["Step"]
 
@@ -76,6 +66,10 @@ class Step:
     def is_log_concave(self) -> bool:
         """Whether every site of expectation propagation has non-negative precision."""
         return self.noise == 0.0
+
+    def log_likelihood(self, y: Array, f: Array) -> Array:
+        """``log(noise + (1 - 2 noise) Phi(y f / sqrt(softness)))``; minus infinity on the wrong side of a hard wall."""
+        return self.log_probability(y * f, np.zeros_like(f))
 
     # -- expectation propagation ---------------------------------------------------------------------------------
 

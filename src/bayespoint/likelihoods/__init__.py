@@ -1,0 +1,20 @@
+"""Likelihoods ``exp(-U(y f))``: frozen values with the hooks that engines and read-outs ask for.
+
+For expectation propagation (`y` in {-1, +1}, cavity N(mean, var), likelihood raised to `power`):
+
+``site(y, mean, var, power)``
+    log-normaliser of the tilted distribution and the natural parameters of the matching Gaussian site.
+``log_normaliser_gradient(y, mean, var, power)``
+    derivative of that log-normaliser in the logarithm of each parameter, cavity held fixed.
+
+For sampling around a Gaussian: ``log_likelihood(y, f)``.
+
+For the read-outs: ``score(mean, var)``, ``log_probability(mean, var)`` and ``disagreement(y, mean, var)``.
+"""
+
+from .hinge import Hinge
+from .step import Step
+
+Likelihood = Step | Hinge
+
+__all__ = ["Hinge", "Likelihood", "Step"]

@@ -1,0 +1,350 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from bayespoint import Problem, Step
+from bayespoint.engines import EP, ep
+from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning
+from bayespoint.posteriors import GaussianPosterior
+from bayespoint.tuning import Model, infer
+from witnesses import central_difference, posterior_by_draws, posterior_by_quadrature, tilted, weighted_mean
+
+STEPS = [Step(q, s) for q, s in product([0.0, 0.1, 0.4], [0.0, 0.01, 1.0])]
+TIGHT = EP(tolerance=1e-11)
+
+
+def model_problem(n, likelihood, rng, *, width=1.0, weights=None):
+    """Points on a plane with labels drawn from the model itself."""
+    X = rng.normal(size=(n, 2))
+    gram = RBF(width)(X) + 1e-8 * np.eye(n)
+    h = np.linalg.cholesky(gram) @ rng.normal(size=n) + np.sqrt(likelihood.softness) * rng.normal(size=n)
+    y = np.where((h > 0) ^ (rng.random(n) < likelihood.noise), 1.0, -1.0)
+    return Problem(gram, y, likelihood, weights)
+
+
+def assert_same(a: GaussianPosterior, b: GaussianPosterior, tolerance=1e-8):
+    assert a.log_evidence == pytest.approx(b.log_evidence, abs=tolerance)
+    np.testing.assert_allclose(a.mean, b.mean, atol=tolerance)
+    np.testing.assert_allclose(a.variance, b.variance, atol=tolerance)
+
+
+def test_two_different_posteriors_are_not_the_same(rng):
+    problem = model_problem(5, Step(softness=1.0), rng)
+    with pytest.raises(AssertionError):
+        assert_same(EP().infer(problem), EP().infer(Problem(1.001 * problem.gram, problem.y, problem.likelihood)))
+
+
+# -- exact witnesses ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_one_row_is_exact(step):
+    for y, k in product([1.0, -1.0], [0.5, 3.0]):
+        posterior = EP().infer(Problem([[k]], [y], step))
+        witness = tilted(step, y, 0.0, k)
+        assert posterior.log_evidence == pytest.approx(np.log(0.5), abs=1e-8)
+        assert posterior.mean[0] == pytest.approx(witness["mean"], abs=1e-8)
+        assert posterior.variance[0] == pytest.approx(witness["var"], abs=1e-8)
+
+
+def small_problems(n, step, rng):
+    """Both easy and contrary labels on correlated points."""
+    for _ in range(4):
+        root = rng.normal(size=(n, n + 1))
+        yield Problem(root @ root.T / (n + 1), rng.choice([-1.0, 1.0], n), step)
+
+
+def assert_close_to_quadrature(problem, evidence_error, moment_error):
+    posterior = EP().infer(problem)
+    log_evidence, mean, variance = posterior_by_quadrature(problem)
+    sd = np.sqrt(variance)
+    assert abs(posterior.log_evidence - log_evidence) < evidence_error
+    assert np.max(np.abs(posterior.mean - mean) / sd) < moment_error
+    assert np.max(np.abs(np.sqrt(posterior.variance) / sd - 1)) < moment_error
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_two_and_three_rows_are_close_to_quadrature(n, step, rng):
+    """EP is an approximation here; these are the errors it is known to have."""
+    for problem in small_problems(n, step, rng):
+        assert_close_to_quadrature(problem, 0.03, 0.06)
+
+
+@pytest.mark.parametrize("wrong", [Step(0.15, 0.0), Step(0.1, 0.3)])
+def test_quadrature_tells_the_posterior_of_another_step(monkeypatch, wrong, rng):
+    problem = next(small_problems(3, Step(0.1), rng))
+    other = EP().infer(Problem(problem.gram, problem.y, wrong))
+    monkeypatch.setattr(EP, "infer", lambda self, problem: other)
+    with pytest.raises(AssertionError):
+        assert_close_to_quadrature(problem, 0.03, 0.06)
+
+
+def orthant(problem):
+    signed = problem.gram * np.outer(problem.y, problem.y)
+    return np.log(
+        multivariate_normal.cdf(
+            np.zeros(problem.size), cov=signed, abseps=1e-9, releps=1e-4, maxpts=2_000_000, rng=np.random.default_rng(0)
+        )
+    )
+
+
+@pytest.mark.parametrize("n", [4, 7, 10])
+def test_the_hard_evidence_is_the_volume_of_an_orthant(n, rng):
+    for _ in range(4):
+        problem = model_problem(n, Step(), rng)
+        assert abs(EP().infer(problem).log_evidence - orthant(problem)) < 0.05
+
+
+def check_against_draws(step, n_draws, rng, ep_error=0.04):
+    problem = model_problem(4, step, rng)
+    posterior = EP().infer(problem)
+    draws, log_weights = posterior_by_draws(problem, n_draws, rng)
+    mean, se = weighted_mean(draws, log_weights)
+    variance, se_variance = weighted_mean((draws - mean) ** 2, log_weights)
+    sd = np.sqrt(variance)
+    assert np.all(np.abs(posterior.mean - mean) < ep_error * sd + 4 * se)
+    assert np.all(np.abs(posterior.variance - variance) < 2 * ep_error * variance + 4 * se_variance)
+
+
+@pytest.mark.parametrize("step", [Step(), Step(0.1), Step(0.0, 0.5), Step(0.2, 0.5)], ids=str)
+def test_latent_moments_are_those_of_brute_force_draws(step, rng):
+    check_against_draws(step, 400_000, rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [Step(), Step(0.1), Step(0.0, 0.5), Step(0.2, 0.5)], ids=str)
+def test_latent_moments_are_those_of_four_million_draws(step, rng):
+    check_against_draws(step, 4_000_000, rng)
+
+
+def test_brute_force_draws_tell_a_wrong_posterior(monkeypatch, rng):
+    infer_right = EP.infer
+    monkeypatch.setattr(EP, "infer", lambda self, p: infer_right(self, Problem(p.gram, p.y, Step(0.3))))
+    with pytest.raises(AssertionError):
+        check_against_draws(Step(0.1), 100_000, rng)
+
+
+# -- gradient -----------------------------------------------------------------------------------------------------
+
+KERNELS = {
+    "rbf": 2.0 * RBF(1.0),
+    "ard and bias": ConstantKernel(2.0) * RBF([0.8, 1.5]) + ConstantKernel(0.7),
+}
+LIKELIHOODS = {
+    "hard": (Step(), ()),
+    "soft": (Step(0.0, 0.5), ("softness",)),
+    "noisy": (Step(0.1, 0.0), ("noise",)),
+    "noisy and soft": (Step(0.1, 0.5), ("noise", "softness")),
+}
+
+
+def evidence_and_gradient(model, X, y, weights):
+    def at(theta):
+        return infer(model.at(theta), X, [y], weights, TIGHT)
+
+    gradient = at(model.theta).evidence_gradient(X)
+    return gradient, central_difference(lambda theta: at(theta).log_evidence, model.theta, step=1e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_the_gradient_of_the_evidence_is_that_of_differences(kernel, likelihood, weighted, rng):
+    step, free = LIKELIHOODS[likelihood]
+    X = rng.normal(size=(14, 2))
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] ** 2 > 0.2, 1.0, -1.0)
+    if step.noise:
+        y[np.argmax(X[:, 0])] *= -1  # a contrary label
+    weights = rng.choice([0.4, 1.0, 2.0, 2.5], 14) if weighted else None
+    gradient, witness = evidence_and_gradient(Model(KERNELS[kernel], step, free), X, y, weights)
+    np.testing.assert_allclose(gradient, witness, rtol=1e-5, atol=1e-5)
+
+
+def test_the_gradient_holds_where_sites_have_negative_precision(rng):
+    X = rng.normal(size=(25, 2))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    y[np.argsort(X[:, 0])[-3:]] *= -1
+    model = Model(6.0 * RBF([2.0, 3.0]), Step(0.05, 0.1), ("noise", "softness"))
+    assert np.any(infer(model, X, [y], None, TIGHT).posteriors[0].tau < -1e-3)
+    np.testing.assert_allclose(*evidence_and_gradient(model, X, y, None), rtol=1e-5, atol=1e-5)
+
+
+def test_differences_tell_a_wrong_gradient(monkeypatch, rng):
+    X = rng.normal(size=(8, 2))
+    monkeypatch.setattr(Step, "log_normaliser_gradient", lambda self, y, *args: {"softness": 0.01 * y})
+    gradient, witness = evidence_and_gradient(
+        Model(RBF(1.0), Step(softness=1.0), ("softness",)), X, np.where(X[:, 0] > 0.5, 1.0, -1.0), None
+    )
+    assert gradient[0] == pytest.approx(witness[0], abs=1e-5)
+    assert gradient[1] != pytest.approx(witness[1], abs=1e-5)
+
+
+# -- invariances --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_the_order_of_rows_does_not_matter(step, rng):
+    problem = model_problem(15, step, rng)
+    order = rng.permutation(15)
+    a = TIGHT.infer(problem)
+    b = TIGHT.infer(Problem(problem.gram[np.ix_(order, order)], problem.y[order], step))
+    assert b.log_evidence == pytest.approx(a.log_evidence, abs=1e-8)
+    np.testing.assert_allclose(b.mean, a.mean[order], atol=1e-8)
+    np.testing.assert_allclose(b.variance, a.variance[order], atol=1e-8)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_flipping_all_labels_flips_the_latents(step, rng):
+    problem = model_problem(15, step, rng)
+    a, b = TIGHT.infer(problem), TIGHT.infer(Problem(problem.gram, -problem.y, step))
+    assert b.log_evidence == pytest.approx(a.log_evidence, abs=1e-10)
+    np.testing.assert_allclose(b.mean, -a.mean, atol=1e-10)
+    np.testing.assert_allclose(b.variance, a.variance, atol=1e-10)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_a_hard_boundary_does_not_see_the_scale_of_the_kernel(noise, scale, rng):
+    problem = model_problem(15, Step(noise), rng)
+    a, b = TIGHT.infer(problem), TIGHT.infer(Problem(scale * problem.gram, problem.y, Step(noise)))
+    assert b.log_evidence == pytest.approx(a.log_evidence, abs=1e-8)
+    np.testing.assert_allclose(b.mean, np.sqrt(scale) * a.mean, rtol=1e-6, atol=1e-8 * np.sqrt(scale))
+    np.testing.assert_allclose(b.variance, scale * a.variance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("step", [Step(0.1), Step(0.0, 1.0), Step(0.2, 0.3), Step()], ids=str)
+def test_whole_weights_are_repeated_rows(step, rng):
+    weights = rng.integers(1, 5, 8)
+    problem = model_problem(8, step, rng, width=0.7, weights=weights)
+    rows = np.repeat(np.arange(8), weights)
+    a = TIGHT.infer(problem)
+    b = TIGHT.infer(Problem(problem.gram[np.ix_(rows, rows)], problem.y[rows], step))
+    assert a.log_evidence == pytest.approx(b.log_evidence, abs=1e-8)
+    np.testing.assert_allclose(a.mean[rows], b.mean, atol=1e-8)
+    np.testing.assert_allclose(a.variance[rows], b.variance, atol=1e-8)
+
+
+@pytest.mark.parametrize("step", [Step(0.1), Step(0.0, 1.0), Step(0.2, 0.3)], ids=str)
+@pytest.mark.parametrize("weight", [0.5, 1.0, 2.0])
+def test_the_posterior_is_continuous_in_a_weight(step, weight, rng):
+    def infer_with(w):
+        return TIGHT.infer(Problem(problem.gram, problem.y, step, np.r_[w, np.ones(7)]))
+
+    problem = model_problem(8, step, rng)
+    for nearby in (weight - 1e-7, weight + 1e-7):
+        assert_same(infer_with(nearby), infer_with(weight), 1e-6)
+
+
+@pytest.mark.parametrize("step", [Step(0.1), Step(0.0, 1.0), Step(0.2, 0.3)], ids=str)
+def test_a_tiny_weight_is_almost_no_row(step, rng):
+    problem = model_problem(8, step, rng)
+    a = TIGHT.infer(Problem(problem.gram, problem.y, step, np.r_[np.ones(7), 1e-7]))
+    b = TIGHT.infer(Problem(problem.gram[:7, :7], problem.y[:7], step))
+    assert a.log_evidence == pytest.approx(b.log_evidence, abs=1e-6)
+    np.testing.assert_allclose(a.mean[:7], b.mean, atol=1e-6)
+
+
+# -- convergence --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_one_site_at_a_time_reaches_the_same_fixed_point(step, rng):
+    problem = model_problem(20, step, rng, weights=rng.choice([0.5, 1.0, 3.0], 20) if step.softness else None)
+    rows = ep._Rows.of(problem)
+    state = ep._evaluate(rows, ep._Sites.zero(20))
+    while state.error > 1e-9:
+        state, _ = TIGHT._sequential(rows, state)
+    assert_same(ep._posterior(problem, rows, state, {}), TIGHT.infer(problem), 1e-6)
+
+
+def test_the_engine_falls_back_on_one_site_at_a_time(monkeypatch, rng):
+    problem = model_problem(20, Step(0.0, 0.1), rng)
+    usual = EP().infer(problem)
+    assert usual.info["updates"] == "parallel"
+    parallel = EP._parallel
+    monkeypatch.setattr(EP, "_parallel", lambda self, *args: parallel(EP(max_sweeps=1), *args))
+    fallback = EP().infer(problem)
+    assert fallback.info["updates"] == "sequential"
+    assert_same(fallback, usual, 1e-3)
+
+
+def test_mixing_of_sweeps_changes_the_way_not_the_goal(rng):
+    problem = model_problem(30, Step(0.0, 0.3), rng)
+    plain, mixed = (EP(tolerance=1e-10, memory=memory).infer(problem) for memory in (0, 3))
+    assert_same(plain, mixed, 1e-8)
+    assert mixed.info["sweeps"] < plain.info["sweeps"]
+
+
+@pytest.mark.parametrize("step", [Step(), Step(0.1), Step(0.0, 1.0)], ids=str)
+def test_a_warm_start_reaches_the_same_fixed_point_sooner(step, rng):
+    problem = model_problem(40, step, rng)
+    near = TIGHT.infer(Problem(problem.gram * 1.02 + 1e-3 * np.eye(40), problem.y, step))
+    cold, warm = TIGHT.infer(problem), TIGHT.infer(problem, start=near)
+    assert_same(warm, cold, 1e-7)
+    assert warm.info["sweeps"] < cold.info["sweeps"]
+
+
+def test_a_warm_start_with_weights_stands_at_once(rng):
+    problem = model_problem(12, Step(0.1, 0.5), rng, weights=np.tile([0.5, 1.0, 3.0], 4))
+    first = EP().infer(problem)
+    assert EP().infer(problem, start=first).info["sweeps"] == 0
+
+
+def test_a_hopeless_start_is_forgotten(rng):
+    problem = model_problem(12, Step(0.1), rng)
+    usual = EP().infer(problem)
+    broken = GaussianPosterior(
+        problem, usual.alpha, usual.mean, usual.variance, np.full(12, -1e3), usual.nu, usual.factor, None
+    )
+    assert_same(EP().infer(problem, start=broken), usual, 1e-5)
+
+
+@pytest.mark.parametrize("width", [1.0, 5.0, 20.0])
+def test_an_ill_conditioned_hard_boundary_converges_without_warning(width, rng):
+    X = rng.uniform(-1, 1, size=(100, 2))
+    y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 1.0, -1.0)
+    posterior = EP().infer(Problem(RBF(width)(X), y, Step()))
+    assert posterior.info["error"] <= 1e-3
+    assert np.all(posterior.mean * y > 0)
+    assert np.all(posterior.variance > 0)
+
+
+def test_an_unfinished_run_warns():
+    X = np.linspace(-1, 1, 20)[:, None]
+    problem = Problem(RBF(1.0)(X), np.sign(X[:, 0]), Step())
+    with pytest.warns(InferenceWarning, match="stopped after 2 sweeps with sites still moving by"):
+        EP(max_sweeps=1).infer(problem)
+
+
+def test_an_empty_version_space_is_refused_and_softness_helps():
+    gram, y = np.outer([1.0, 2, 3], [1.0, 2, 3]), [1, -1, 1]
+    with pytest.raises(EmptyVersionSpaceError, match="raise softness"):
+        EP().infer(Problem(gram, y, Step()))
+    for step in (Step(noise=0.1), Step(softness=0.1)):
+        assert EP().infer(Problem(gram, y, step)).log_evidence < 0
+
+
+# -- cavities -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_the_cavity_of_an_independent_row_is_its_prior(step):
+    posterior = EP().infer(Problem(np.diag([1.0, 4.0, 0.5]), [1, -1, 1], step))
+    np.testing.assert_allclose(posterior.leave_one_out.mean, 0.0, atol=1e-6)
+    np.testing.assert_allclose(posterior.leave_one_out.variance, [1.0, 4.0, 0.5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("step", [Step(0.0, 1.0), Step(0.1, 0.5)], ids=str)
+def test_the_cavity_is_close_to_leaving_the_row_out(step, rng):
+    problem = model_problem(20, step, rng)
+    cavity = EP().infer(problem).leave_one_out
+    for i in range(20):
+        others = np.delete(np.arange(20), i)
+        rest = EP().infer(Problem(problem.gram[np.ix_(others, others)], problem.y[others], step))
+        mean, variance = rest.latent(problem.gram[[i]][:, others], problem.gram[[i], [i]])
+        assert abs(cavity.mean[i] - mean[0]) < 0.05 * np.sqrt(variance[0])
+        assert abs(cavity.variance[i] / variance[0] - 1) < 0.05

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.gaussian_process.kernels import RBF
+
+from bayespoint import Problem, Step, readouts
+from bayespoint.engines import EP
+from witnesses import log_likelihood, posterior_by_draws, weighted_mean
+
+STEPS = [Step(), Step(0.0, 0.5), Step(0.1), Step(0.2, 0.5)]
+X = np.array([[-1.0], [-0.2], [0.5], [1.5]])
+NEW = np.linspace(-3, 3, 13)[:, None]
+
+
+@pytest.fixture(params=STEPS, ids=str)
+def posterior(request):
+    return EP().infer(Problem(RBF(1.0)(X) + 0.5, [-1, -1, 1, 1], request.param))
+
+
+def new_points():
+    return RBF(1.0)(NEW, X) + 0.5, np.full(len(NEW), 1.5)
+
+
+def test_the_bayes_point_has_unit_length_and_the_direction_of_the_mean(posterior):
+    alpha, gram = readouts.bayes_point(posterior), posterior.problem.gram
+    assert alpha @ gram @ alpha == pytest.approx(1.0)
+    latents = gram @ alpha
+    np.testing.assert_allclose(latents / np.linalg.norm(latents), posterior.mean / np.linalg.norm(posterior.mean))
+
+
+def test_class_probability_is_noise_plus_a_normal_tail(posterior):
+    step = posterior.problem.likelihood
+    mean, variance = readouts.latent(posterior, *new_points())
+    p = readouts.class_probability(posterior, *new_points())
+    z = mean / np.sqrt(variance + step.softness)
+    np.testing.assert_allclose(p, step.noise + (1 - 2 * step.noise) * norm.cdf(z), rtol=1e-12)
+    assert np.all(np.diff(p[np.argsort(z)]) >= 0)
+    assert np.all((p >= step.noise) & (p <= 1 - step.noise))
+
+
+def test_entropy_is_in_bits(posterior):
+    p = readouts.class_probability(posterior, *new_points())
+    np.testing.assert_allclose(
+        readouts.entropy(posterior, *new_points()), -p * np.log2(p) - (1 - p) * np.log2(1 - p), rtol=1e-10
+    )
+
+
+def test_a_point_far_from_all_data_has_one_bit():
+    posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(0.1)))
+    assert readouts.entropy(posterior, np.zeros((1, 2)), np.ones(1))[0] == pytest.approx(1.0)
+
+
+def test_leave_one_out_probability_reads_the_cavity(posterior):
+    step, (mean, variance) = posterior.problem.likelihood, posterior.leave_one_out
+    np.testing.assert_allclose(
+        readouts.leave_one_out_probability(posterior),
+        step.noise + (1 - 2 * step.noise) * norm.cdf(mean / np.sqrt(variance + step.softness)),
+    )
+
+
+def problem_of(n, step, rng):
+    root = rng.normal(size=(n, n))
+    return Problem(root @ root.T / n + 0.1 * np.eye(n), rng.choice([-1.0, 1.0], n), step)
+
+
+def assert_flips_are_those_of_draws(problem, answer, rng):
+    draws, log_weights = posterior_by_draws(problem, 400_000, rng)
+    wrong, se = weighted_mean((problem.y * draws < 0).astype(float), log_weights)
+    assert np.all(np.abs(answer - wrong) < 0.01 + 4 * se)  # 0.01 is what EP may be off
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_flip_probability_is_that_of_brute_force_draws(n, step, rng):
+    problem = problem_of(n, step, rng)
+    assert_flips_are_those_of_draws(problem, readouts.flip_probability(EP().infer(problem)), rng)
+
+
+def test_draws_tell_a_wrong_flip_probability(rng):
+    problem = problem_of(2, Step(0.2, 0.5), rng)
+    wrong = readouts.flip_probability(EP().infer(Problem(problem.gram, problem.y, Step(0.1, 0.5))))
+    with pytest.raises(AssertionError):
+        assert_flips_are_those_of_draws(problem, wrong, rng)
+
+
+def test_class_probability_is_that_of_brute_force_draws(rng):
+    step = Step(0.1, 0.3)
+    problem = problem_of(4, step, rng)
+    known = slice(0, 3)
+    posterior = EP().infer(Problem(problem.gram[known, known], problem.y[known], step))
+    draws, _ = posterior_by_draws(problem, 400_000, rng)
+    log_weights = log_likelihood(step, problem.y[known] * draws[:, known]).sum(axis=1)
+    p, se = weighted_mean(np.exp(log_likelihood(step, draws[:, 3])), log_weights)
+    answer = readouts.class_probability(posterior, problem.gram[[3], known], problem.gram[[3], [3]])
+    assert abs(answer[0] - p[0]) < 0.01 + 4 * se[0]
