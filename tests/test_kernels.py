@@ -134,7 +134,7 @@ def test_normalisation_carries_the_parameters_of_the_inner_kernel():
 
 
 def test_a_row_of_length_zero_cannot_be_normalised():
-    with pytest.raises(InvalidProblemError, match="^Row 1 has length zero in feature space"):
+    with pytest.raises(InvalidProblemError, match=r"^Row 1 has length zero in feature space"):
         Normalized(DotProduct(0.0, "fixed"))(np.array([[1.0], [0.0]]))
 
 

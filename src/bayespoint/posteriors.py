@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,10 +11,11 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ._typing import Array
+from .exceptions import InvalidProblemError
 from .problem import Problem
 from .whitening import Whitened
 
-__all__ = ["EvidenceGradient", "GaussianPosterior", "Latent", "SampledPosterior"]
+__all__ = ["EvidenceGradient", "GaussianPosterior", "Latent", "Posterior", "SampledPosterior"]
 
 
 class Latent(NamedTuple):
@@ -109,7 +110,7 @@ class GaussianPosterior:
     nu: Array
     factor: SiteFactor
     log_evidence: float | None
-    evidence_gradient: EvidenceGradient | None = None
+    evidence_gradient: EvidenceGradient
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def latent(self, cross: Array, diag: Array) -> Latent:
@@ -136,6 +137,19 @@ class GaussianPosterior:
             variance[rows] = diag[rows] - self.factor.explain(k)
         floor = 1e-12 * np.asarray(diag)  # rounding of a variance that is zero in exact arithmetic
         return Latent(mean, np.maximum(variance, floor))
+
+    @property
+    def mean_weights(self) -> Array:
+        """Weights of the posterior mean as one function."""
+        return self.alpha
+
+    def expectation(self, function: Callable[[Array, Array], Array], cross: Array, diag: Array) -> Array:
+        """Posterior expectation at new points of a function given as its mean under a latent N(mean, variance)."""
+        return function(*self.latent(cross, diag))
+
+    def disagreement(self) -> Array:
+        """Probability at each training point that the latent has not the sign of the label."""
+        return self.problem.likelihood.disagreement(self.problem.y, *self.leave_one_out)
 
     @cached_property
     def leave_one_out(self) -> Latent:
@@ -183,6 +197,8 @@ class SampledPosterior:
         The draws w.
     info : dict
         What only a person needs.
+    own_centre : ndarray of shape (rank,) or None
+        Coordinates of the posterior mean, where the engine has an estimate other than the mean of the draws.
     log_evidence : None
         Draws alone do not tell.
 
@@ -200,7 +216,14 @@ class SampledPosterior:
     white: Whitened
     coordinates: Array
     info: Mapping[str, Any] = field(default_factory=dict)
+    own_centre: Array | None = None
     log_evidence: None = None
+
+    @cached_property
+    def centre(self) -> Array:
+        """Coordinates of the posterior mean."""
+        centre: Array = self.coordinates.mean(axis=(0, 1)) if self.own_centre is None else self.own_centre
+        return centre
 
     @property
     def latents(self) -> Array:
@@ -215,7 +238,7 @@ class SampledPosterior:
     @cached_property
     def mean(self) -> Array:
         """Mean of the latents at the training points."""
-        return self.white.factor @ self.coordinates.mean(axis=(0, 1))
+        return self.white.factor @ self.centre
 
     @cached_property
     def variance(self) -> Array:
@@ -229,22 +252,77 @@ class SampledPosterior:
         The variance is that of the part of the function that the training points do not determine.
         """
         features = self.white.features(cross)
-        orthogonal = np.maximum(diag - np.square(features).sum(axis=1), 1e-12 * np.asarray(diag))
-        return np.matmul(self.coordinates, features.T), orthogonal
+        return np.matmul(self.coordinates, features.T), self._orthogonal(features, diag)
 
     def latent(self, cross: Array, diag: Array) -> Latent:
         """Mean and variance at new points; see `GaussianPosterior.latent`."""
         features = self.white.features(cross)
         flat = self.coordinates.reshape(-1, self.white.rank)
-        centre = flat.mean(axis=0)
         spread = np.empty(len(cross))
         for start in range(0, len(cross), 256):
             rows = slice(start, start + 256)
-            spread[rows] = ((flat - centre) @ features[rows].T).var(axis=0)
-        orthogonal = np.maximum(diag - np.square(features).sum(axis=1), 1e-12 * np.asarray(diag))
-        return Latent(features @ centre, spread + orthogonal)
+            spread[rows] = (flat @ features[rows].T).var(axis=0)
+        return Latent(features @ self.centre, spread + self._orthogonal(features, diag))
+
+    @staticmethod
+    def _orthogonal(features: Array, diag: Array) -> Array:
+        """Variance of the part of the function that the training points do not determine."""
+        return np.maximum(diag - np.square(features).sum(axis=1), 1e-12 * np.asarray(diag))
+
+    @property
+    def mean_weights(self) -> Array:
+        """Weights of the posterior mean as one function."""
+        return self.white.weights(self.centre)
+
+    def expectation(self, function: Callable[[Array, Array], Array], cross: Array, diag: Array) -> Array:
+        """Posterior expectation at new points of a function given as its mean under a latent N(mean, variance)."""
+        features = self.white.features(cross)
+        orthogonal = self._orthogonal(features, diag)
+        flat = self.coordinates.reshape(-1, self.white.rank)
+        values = np.empty(len(features))
+        block = max(1, 2_000_000 // len(flat))  # bounds the working memory
+        for start in range(0, len(features), block):
+            rows = slice(start, start + block)
+            means = flat @ features[rows].T
+            values[rows] = function(means, np.broadcast_to(orthogonal[rows], means.shape)).mean(axis=0)
+        return values
+
+    def disagreement(self) -> Array:
+        """Probability at each training point that the latent has not the sign of the label."""
+        share: Array = (self.latents * self.problem.y < 0).mean(axis=(0, 1))
+        return share
+
+    @cached_property
+    def leave_one_out(self) -> Latent:
+        """Latent at each training point given all the others, by dividing its likelihood out of the draws' weights.
+
+        Only likelihoods that are positive everywhere allow it; a hard wall leaves no draw on its far side.
+        """
+        likelihood, y = self.problem.likelihood, self.problem.y
+        if likelihood.is_hard:
+            raise InvalidProblemError(
+                "Draws inside hard walls do not tell what a row's absence would change: use the EP engine, or softness."
+            )
+        latents = self.latents.reshape(-1, self.problem.size)
+        weights = 1.0 if self.problem.weights is None else self.problem.weights
+        log_weight = -weights * likelihood.log_likelihood(y, latents)
+        weight = np.exp(log_weight - log_weight.max(axis=0))
+        weight /= weight.sum(axis=0)
+        mean = (weight * latents).sum(axis=0)
+        return Latent(mean, (weight * np.square(latents - mean)).sum(axis=0))
+
+    def to_arviz(self) -> Any:
+        """The draws as an arviz data tree: latents with dimensions chain, draw, row (needs ``bayespoint[report]``)."""
+        try:
+            from arviz_base import from_dict
+        except ImportError as error:
+            raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
+        return from_dict({"posterior": {"latent": self.latents}}, dims={"latent": ["row"]})
 
     def without(self, draws: slice) -> SampledPosterior:
         """The posterior without some draws of each chain."""
         kept = np.delete(self.coordinates, draws, axis=1)
         return SampledPosterior(self.problem, self.white, kept, self.info)
+
+
+Posterior = GaussianPosterior | SampledPosterior

@@ -1,16 +1,21 @@
 """Read-outs: short functions of a posterior.
 
 New points enter as `cross` (kernel values with the training points, one row a point) and `diag` (kernel value of each
-point with itself); every read-out works for every posterior.
+point with itself). Every read-out works for every posterior; `monte_carlo_error` gives its standard error on draws.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, ndtr
 
 from ._typing import Array
-from .posteriors import GaussianPosterior, Latent
+from .exceptions import InvalidProblemError
+from .posteriors import Latent, Posterior, SampledPosterior
 
 __all__ = [
     "bayes_point",
@@ -19,15 +24,18 @@ __all__ = [
     "flip_probability",
     "latent",
     "leave_one_out_probability",
+    "monte_carlo_error",
+    "mutual_information",
+    "vote",
 ]
 
 
-def bayes_point(posterior: GaussianPosterior) -> Array:
-    """Weights of the Bayes point: the posterior mean as one classifier of unit length in feature space.
+def bayes_point(posterior: Posterior) -> Array:
+    """Weights of the Bayes point: the posterior mean as one classifier of unit length in feature space (KGS 5).
 
     Parameters
     ----------
-    posterior : GaussianPosterior
+    posterior : GaussianPosterior or SampledPosterior
         Result of an engine.
 
     Returns
@@ -43,15 +51,16 @@ def bayes_point(posterior: GaussianPosterior) -> Array:
     >>> readouts.bayes_point(EP().infer(Problem(np.eye(2), [1, -1], Step()))).round(4)
     array([ 0.7071, -0.7071])
     """
-    return posterior.alpha / np.sqrt(posterior.alpha @ posterior.problem.gram @ posterior.alpha)
+    alpha = posterior.mean_weights
+    return alpha / np.sqrt(alpha @ posterior.mean)
 
 
-def latent(posterior: GaussianPosterior, cross: Array, diag: Array) -> Latent:
+def latent(posterior: Posterior, cross: Array, diag: Array) -> Latent:
     """Posterior mean and variance of the latent function at new points.
 
     Parameters
     ----------
-    posterior : GaussianPosterior
+    posterior : GaussianPosterior or SampledPosterior
         Result of an engine.
     cross : ndarray of shape (n_points, n)
         Kernel values with the training points.
@@ -75,8 +84,8 @@ def latent(posterior: GaussianPosterior, cross: Array, diag: Array) -> Latent:
     return posterior.latent(cross, diag)
 
 
-def class_probability(posterior: GaussianPosterior, cross: Array, diag: Array) -> Array:
-    """Probability that the label of a new point is +1.
+def class_probability(posterior: Posterior, cross: Array, diag: Array) -> Array:
+    """Probability that the label of a new point is +1, averaged over the posterior.
 
     Parameters
     ----------
@@ -94,12 +103,37 @@ def class_probability(posterior: GaussianPosterior, cross: Array, diag: Array) -
     >>> from bayespoint.engines import EP
     >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1)))
     >>> readouts.class_probability(posterior, np.array([[0.0, 0.0], [0.5, 0.0]]), np.ones(2)).round(3)
-    array([0.5  , 0.602])
+    array([0.5  , 0.626])
     """
-    return np.exp(posterior.problem.likelihood.log_probability(*posterior.latent(cross, diag)))
+    likelihood = posterior.problem.likelihood
+    return posterior.expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)), cross, diag)
 
 
-def entropy(posterior: GaussianPosterior, cross: Array, diag: Array) -> Array:
+def vote(posterior: Posterior, cross: Array, diag: Array) -> Array:
+    """Share of the posterior's classifiers that put a new point on the positive side: Bayesian transduction (KGS 4).
+
+    Parameters
+    ----------
+    posterior, cross, diag
+        As for `latent`.
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step, readouts
+    >>> from bayespoint.engines import EP
+    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step()))
+    >>> readouts.vote(posterior, np.array([[0.0, 0.0]]), np.ones(1))
+    array([0.5])
+    """
+    return posterior.expectation(lambda mean, var: ndtr(mean / np.sqrt(var)), cross, diag)
+
+
+def entropy(posterior: Posterior, cross: Array, diag: Array) -> Array:
     """Entropy of the label of a new point in bits: 1 where the classifier knows nothing (KGS section 4).
 
     Parameters
@@ -124,7 +158,36 @@ def entropy(posterior: GaussianPosterior, cross: Array, diag: Array) -> Array:
     return (entr(p) + entr(1 - p)) / np.log(2)
 
 
-def flip_probability(posterior: GaussianPosterior) -> Array:
+def mutual_information(posterior: Posterior, cross: Array, diag: Array) -> Array:
+    """Bits that the label of a new point would tell about the function: the entropy that is not noise (BALD).
+
+    Parameters
+    ----------
+    posterior, cross, diag
+        As for `latent`.
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+
+    Examples
+    --------
+    A hard boundary has no noise: all entropy is worth asking for. A flipped label in ten takes half a bit of it away.
+
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step, readouts
+    >>> from bayespoint.engines import EP
+    >>> point = np.array([[0.0, 0.0]]), np.ones(1)
+    >>> readouts.mutual_information(EP().infer(Problem(np.eye(2), [1, -1], Step())), *point)
+    array([1.])
+    >>> readouts.mutual_information(EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1))), *point).round(3)
+    array([0.531])
+    """
+    noise = posterior.expectation(posterior.problem.likelihood.conditional_entropy, cross, diag) / np.log(2)
+    return np.maximum(entropy(posterior, cross, diag) - noise, 0.0)
+
+
+def flip_probability(posterior: Posterior) -> Array:
     """Posterior probability that a training label lies on the wrong side of the latent function.
 
     Under ``Step(noise=q)`` this is the probability that the label was flipped; under a soft boundary, that the latent
@@ -132,7 +195,7 @@ def flip_probability(posterior: GaussianPosterior) -> Array:
 
     Parameters
     ----------
-    posterior : GaussianPosterior
+    posterior : GaussianPosterior or SampledPosterior
         Result of an engine.
 
     Returns
@@ -149,16 +212,15 @@ def flip_probability(posterior: GaussianPosterior) -> Array:
     >>> readouts.flip_probability(posterior).round(2)
     array([0.02, 0.02, 0.02, 0.93])
     """
-    problem = posterior.problem
-    return problem.likelihood.disagreement(problem.y, *posterior.leave_one_out)
+    return posterior.disagreement()
 
 
-def leave_one_out_probability(posterior: GaussianPosterior) -> Array:
+def leave_one_out_probability(posterior: Posterior) -> Array:
     """Probability of the label +1 at each training point given all the other points.
 
     Parameters
     ----------
-    posterior : GaussianPosterior
+    posterior : GaussianPosterior or SampledPosterior
         Result of an engine.
 
     Returns
@@ -175,3 +237,43 @@ def leave_one_out_probability(posterior: GaussianPosterior) -> Array:
     array([0.5, 0.5])
     """
     return np.exp(posterior.problem.likelihood.log_probability(*posterior.leave_one_out))
+
+
+def monte_carlo_error(readout: Callable[..., Array], posterior: Posterior, *args: Any, blocks: int = 20) -> Array:
+    """Standard error of a read-out that comes from there being only so many draws.
+
+    Parameters
+    ----------
+    readout : callable
+        A function of this module, or any smooth function of a posterior.
+    posterior : SampledPosterior
+        Draws.
+    *args
+        Further arguments of the read-out.
+    blocks : int, default=20
+        Blocks of consecutive draws that are left out in turn (jackknife).
+
+    Returns
+    -------
+    ndarray
+        Of the shape of the read-out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step, readouts
+    >>> from bayespoint.engines import Billiard
+    >>> posterior = Billiard(draws=2000).infer(Problem(np.eye(2), [1, -1], Step()), rng=0)
+    >>> point = np.array([[0.5, 0.5]]), np.ones(1)
+    >>> p, se = readouts.vote(posterior, *point), readouts.monte_carlo_error(readouts.vote, posterior, *point)
+    >>> bool(abs(p[0] - 0.5) < 4 * se[0] < 0.05)
+    True
+    """
+    if not isinstance(posterior, SampledPosterior):
+        raise InvalidProblemError("Only draws have a Monte Carlo error; this posterior is in closed form.")
+    draws = posterior.coordinates.shape[1]
+    if draws < 2 * blocks:
+        raise InvalidProblemError(f"Too short to say: {draws} draws a chain do not make {blocks} blocks of two.")
+    edges = np.linspace(0, draws, blocks + 1).round().astype(int)
+    partial = np.array([readout(posterior.without(slice(a, b)), *args) for a, b in pairwise(edges)])
+    return np.sqrt((blocks - 1) * partial.var(axis=0))

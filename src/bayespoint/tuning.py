@@ -16,9 +16,9 @@ from ._typing import Array
 from .engines.ep import EP
 from .exceptions import InferenceWarning, InvalidProblemError
 from .kernel_gradients import contract_gradient
-from .likelihoods import Step
-from .posteriors import GaussianPosterior
-from .problem import Problem
+from .likelihoods import Likelihood
+from .posteriors import GaussianPosterior, Posterior
+from .problem import Problem, as_generator
 
 __all__ = ["Candidate", "Model", "infer", "maximise_evidence"]
 
@@ -39,7 +39,7 @@ class Model:
     """
 
     kernel: Kernel
-    likelihood: Step
+    likelihood: Likelihood
     free: tuple[str, ...] = ()
 
     @property
@@ -77,16 +77,18 @@ class Candidate:
     """
 
     model: Model
-    posteriors: Sequence[GaussianPosterior]
+    posteriors: Sequence[Posterior]
+    log_evidence: float | None
 
-    @property
-    def log_evidence(self) -> float:
-        """Sum of the log-evidences."""
-        return float(sum(posterior.log_evidence or 0.0 for posterior in self.posteriors))
+    @classmethod
+    def of(cls, model: Model, posteriors: Sequence[Posterior]) -> Candidate:
+        """With the sum of the posteriors' log-evidences, None if one does not have it."""
+        parts = [posterior.log_evidence for posterior in posteriors]
+        return cls(model, posteriors, None if None in parts else float(sum(parts)))  # type: ignore[arg-type]
 
     def evidence_gradient(self, X: Any) -> Array:
         """Gradient of the log-evidence in ``model.theta``."""
-        gradients = [posterior.evidence_gradient for posterior in self.posteriors if posterior.evidence_gradient]
+        gradients = [p.evidence_gradient for p in self.posteriors if isinstance(p, GaussianPosterior)]
         g = np.sum([gradient.gram() for gradient in gradients], axis=0)
         by_name = [np.sum([gradient.likelihood[name] for gradient in gradients]) for name in self.model.free]
         return np.r_[contract_gradient(self.model.kernel, X, g), by_name]
@@ -117,11 +119,13 @@ def infer(
     """
     gram = model.kernel(X)
     problems = [Problem(gram, y, model.likelihood, weights, check=False) for y in targets]
+    streams = as_generator(rng).spawn(len(problems))  # one for each, so that n_jobs changes nothing
     options = [{"start": posterior} for posterior in start.posteriors] if start else [{}] * len(problems)
     if len(problems) == 1:
-        return Candidate(model, [engine.infer(problems[0], rng, **options[0])])
-    tasks = (delayed(engine.infer)(problem, rng, **option) for problem, option in zip(problems, options, strict=True))
-    return Candidate(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
+        return Candidate.of(model, [engine.infer(problems[0], streams[0], **options[0])])
+    work = zip(problems, streams, options, strict=True)
+    tasks = (delayed(engine.infer)(problem, stream, **option) for problem, stream, option in work)
+    return Candidate.of(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
 
 
 def maximise_evidence(
@@ -231,9 +235,11 @@ class _Climb:
             candidate = infer(model.at(theta), *self.data, start=self.last, n_jobs=self.n_jobs)
         self.evaluations += 1
         self.last = candidate
-        if self.best is None or candidate.log_evidence > self.best.log_evidence:
+        value = candidate.log_evidence
+        assert value is not None
+        if self.best is None or self.best.log_evidence is None or value > self.best.log_evidence:
             self.best = candidate
-        return -candidate.log_evidence, -candidate.evidence_gradient(self.data[0])
+        return -value, -candidate.evidence_gradient(self.data[0])
 
     def after_iteration(self, intermediate_result: Any) -> None:
         if self.on_iteration is not None and self.on_iteration(self.best):

@@ -1,7 +1,7 @@
 """Whitened coordinates of a problem: latents as ``M w`` with ``w ~ N(0, I)`` in as many dimensions as the true rank.
 
-A soft boundary adds one coordinate a row for the latent noise: ``h = M w + sqrt(s) e``. So the Gram matrix ``K + s I`` of the
-walls is never formed, and the function values ``f = M w`` of a draw are known exactly.
+A soft boundary adds one coordinate a row for the latent noise: ``h = M w + sqrt(s) e``. So the Gram matrix ``K + s I``
+of the walls is never formed, and the function values ``f = M w`` of a draw are known exactly.
 """
 
 from __future__ import annotations

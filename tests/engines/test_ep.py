@@ -10,15 +10,22 @@ from bayespoint.engines import EP, ep
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.tuning import Model, infer
-from witnesses import central_difference, posterior_by_draws, posterior_by_quadrature, tilted, weighted_mean
+from witnesses import (
+    central_difference,
+    posterior_by_draws,
+    posterior_by_quadrature,
+    textbook_ep,
+    tilted,
+    weighted_mean,
+)
 
 STEPS = [Step(q, s) for q, s in product([0.0, 0.1, 0.4], [0.0, 0.01, 1.0])]
 TIGHT = EP(tolerance=1e-11)
 
 
-def model_problem(n, likelihood, rng, *, width=1.0, weights=None):
-    """Points on a plane with labels drawn from the model itself."""
-    X = rng.normal(size=(n, 2))
+def model_problem(n, likelihood, rng, *, dimensions=2, width=1.0, weights=None):
+    """Normal points with labels drawn from the model itself."""
+    X = rng.normal(size=(n, dimensions))
     gram = RBF(width)(X) + 1e-8 * np.eye(n)
     h = np.linalg.cholesky(gram) @ rng.normal(size=n) + np.sqrt(likelihood.softness) * rng.normal(size=n)
     y = np.where((h > 0) ^ (rng.random(n) < likelihood.noise), 1.0, -1.0)
@@ -51,27 +58,27 @@ def test_one_row_is_exact(step):
 
 
 def small_problems(n, step, rng):
-    """Both easy and contrary labels on correlated points."""
+    """Both easy and contrary labels on moderately correlated points."""
     for _ in range(4):
-        root = rng.normal(size=(n, n + 1))
-        yield Problem(root @ root.T / (n + 1), rng.choice([-1.0, 1.0], n), step)
+        root = rng.normal(size=(n, 3 * n))
+        yield Problem(root @ root.T / (3 * n), rng.choice([-1.0, 1.0], n), step)
 
 
-def assert_close_to_quadrature(problem, evidence_error, moment_error):
+def assert_close_to_quadrature(problem, tolerance):
     posterior = EP().infer(problem)
     log_evidence, mean, variance = posterior_by_quadrature(problem)
     sd = np.sqrt(variance)
-    assert abs(posterior.log_evidence - log_evidence) < evidence_error
-    assert np.max(np.abs(posterior.mean - mean) / sd) < moment_error
-    assert np.max(np.abs(np.sqrt(posterior.variance) / sd - 1)) < moment_error
+    assert abs(posterior.log_evidence - log_evidence) < tolerance
+    assert np.max(np.abs(posterior.mean - mean) / sd) < tolerance
+    assert np.max(np.abs(np.sqrt(posterior.variance) / sd - 1)) < tolerance
 
 
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_two_and_three_rows_are_close_to_quadrature(n, step, rng):
-    """EP is an approximation here; these are the errors it is known to have."""
+    tolerance = 0.005 if step.softness == 1 else 0.05  # EP approximates: well for a soft step, less so for a sharp one
     for problem in small_problems(n, step, rng):
-        assert_close_to_quadrature(problem, 0.03, 0.06)
+        assert_close_to_quadrature(problem, tolerance)
 
 
 @pytest.mark.parametrize("wrong", [Step(0.15, 0.0), Step(0.1, 0.3)])
@@ -80,26 +87,41 @@ def test_quadrature_tells_the_posterior_of_another_step(monkeypatch, wrong, rng)
     other = EP().infer(Problem(problem.gram, problem.y, wrong))
     monkeypatch.setattr(EP, "infer", lambda self, problem: other)
     with pytest.raises(AssertionError):
-        assert_close_to_quadrature(problem, 0.03, 0.06)
+        assert_close_to_quadrature(problem, 0.05)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_the_fixed_point_is_that_of_the_textbook(step, rng):
+    problem = model_problem(8, step, rng)
+    posterior = TIGHT.infer(problem)
+    log_evidence, mean, cov = textbook_ep(problem)
+    assert posterior.log_evidence == pytest.approx(log_evidence, abs=1e-8)
+    np.testing.assert_allclose(posterior.mean, mean, atol=1e-8)
+    np.testing.assert_allclose(posterior.variance, np.diagonal(cov), atol=1e-8)
 
 
 def orthant(problem):
     signed = problem.gram * np.outer(problem.y, problem.y)
-    return np.log(
-        multivariate_normal.cdf(
-            np.zeros(problem.size), cov=signed, abseps=1e-9, releps=1e-4, maxpts=2_000_000, rng=np.random.default_rng(0)
-        )
-    )
+    rng = np.random.default_rng(0)
+    volume = multivariate_normal.cdf(np.zeros(problem.size), cov=signed, abseps=1e-8, releps=1e-3, rng=rng)
+    return np.log(volume)
 
 
 @pytest.mark.parametrize("n", [4, 7, 10])
 def test_the_hard_evidence_is_the_volume_of_an_orthant(n, rng):
-    for _ in range(4):
-        problem = model_problem(n, Step(), rng)
+    for _ in range(6):
+        problem = model_problem(n, Step(), rng, dimensions=5)
         assert abs(EP().infer(problem).log_evidence - orthant(problem)) < 0.05
 
 
-def check_against_draws(step, n_draws, rng, ep_error=0.04):
+def test_the_hard_evidence_is_low_where_rows_are_strongly_correlated(rng):
+    """The known weakness of EP: up to 0.3 nat for ten rows on a line, always too low."""
+    for _ in range(6):
+        problem = model_problem(10, Step(), rng, dimensions=1)
+        assert -0.4 < EP().infer(problem).log_evidence - orthant(problem) < 0.02
+
+
+def check_against_draws(step, n_draws, rng, ep_error=0.06):
     problem = model_problem(4, step, rng)
     posterior = EP().infer(problem)
     draws, log_weights = posterior_by_draws(problem, n_draws, rng)
@@ -256,8 +278,9 @@ def test_one_site_at_a_time_reaches_the_same_fixed_point(step, rng):
     problem = model_problem(20, step, rng, weights=rng.choice([0.5, 1.0, 3.0], 20) if step.softness else None)
     rows = ep._Rows.of(problem)
     state = ep._evaluate(rows, ep._Sites.zero(20))
-    while state.error > 1e-9:
+    for _ in range(100):
         state, _ = TIGHT._sequential(rows, state)
+    assert state.error < 1e-7
     assert_same(ep._posterior(problem, rows, state, {}), TIGHT.infer(problem), 1e-6)
 
 
@@ -341,10 +364,9 @@ def test_the_cavity_of_an_independent_row_is_its_prior(step):
 @pytest.mark.parametrize("step", [Step(0.0, 1.0), Step(0.1, 0.5)], ids=str)
 def test_the_cavity_is_close_to_leaving_the_row_out(step, rng):
     problem = model_problem(20, step, rng)
-    cavity = EP().infer(problem).leave_one_out
+    cavity = step.log_probability(*EP().infer(problem).leave_one_out)
     for i in range(20):
         others = np.delete(np.arange(20), i)
         rest = EP().infer(Problem(problem.gram[np.ix_(others, others)], problem.y[others], step))
-        mean, variance = rest.latent(problem.gram[[i]][:, others], problem.gram[[i], [i]])
-        assert abs(cavity.mean[i] - mean[0]) < 0.05 * np.sqrt(variance[0])
-        assert abs(cavity.variance[i] / variance[0] - 1) < 0.05
+        left_out = step.log_probability(*rest.latent(problem.gram[[i]][:, others], problem.gram[[i], [i]]))
+        assert abs(np.exp(cavity[i]) - np.exp(left_out[0])) < 0.03

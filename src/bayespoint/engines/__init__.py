@@ -1,14 +1,22 @@
 """Engines: one algorithm a file, each with ``infer(problem, rng) -> posterior``."""
 
+from importlib import import_module
+
 from .ep import EP
 
-__all__ = ["EP", "Billiard"]
+__all__ = ["EP", "Billiard", "ClassicBilliard", "Corners", "EllipticalSlice", "GibbsSampler"]
+
+_COMPILED = {
+    "Billiard": "billiard",
+    "ClassicBilliard": "classic_billiard",
+    "Corners": "corners",
+    "EllipticalSlice": "elliptical_slice",
+    "GibbsSampler": "gibbs",
+}
 
 
 def __getattr__(name: str) -> object:
     """Engines with compiled loops are imported when first asked for: the default path compiles nothing."""
-    if name == "Billiard":
-        from .billiard import Billiard
-
-        return Billiard
+    if name in _COMPILED:
+        return getattr(import_module(f"{__name__}.{_COMPILED[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,17 +3,18 @@
 Under the prior N(0, K) latents move on ellipses, ``theta(t) = theta cos t + nu sin t``, and velocities are refreshed by
 ``nu = M g`` with ``M M' = K``, ``g ~ N(0, I)``. The likelihood only shows at events, each O(m):
 
-- Step: at a wall ``theta_i = 0`` with energy ``E = log((1-q)/q)`` the ball has normal speed ``p = nu_i / sqrt(K_ii)``. It
-  crosses if the kinetic energy suffices, with ``p'^2 = p^2 - 2 dU``, and is reflected otherwise (always if q = 0: the
-  kernel billiard of BPM section 3.1). Either way ``nu += (p' - p) / sqrt(K_ii) K[i]``.
+- Step: at a wall ``theta_i = 0`` with energy ``E = log((1-q)/q)`` the ball has normal speed ``p = nu_i / sqrt(K_ii)``.
+  It crosses if the kinetic energy suffices, with ``p'^2 = p^2 - 2 dU``, and is reflected otherwise (always if q = 0:
+  the kernel billiard of BPM section 3.1). Either way ``nu += (p' - p) / sqrt(K_ii) K[i]``.
 - Hinge: a kink at ``y_i theta_i = 1`` switches the force of row i, which moves the centre of the ellipse by
   ``+-C_i y_i K[i]``.
 
 Both leave the posterior invariant exactly (Pakman & Paninski 2014; Mohasel Afshar & Domke 2015).
 
-Loops see margins: `a` is the latent times the sign of the side the ball is on, `b` its velocity, so that an event is due
-when `a` falls to zero. What the events did to whitened coordinates is kept as one number a row (`impulse`), so positions of
-a whole batch of flights follow from one matrix product, and the drift of the loop is removed at the end of each batch.
+Loops see margins: `a` is the latent times the sign of the side the ball is on, `b` its velocity, so that an event is
+due when `a` falls to zero. What the events did to whitened coordinates is kept as one number a row (`impulse`), so
+positions of a whole batch of flights follow from one matrix product, and the drift of the loop is removed at the end
+of each batch.
 """
 
 from __future__ import annotations
@@ -105,17 +106,17 @@ class Billiard:
         white = whiten(problem)
         origin = starting_position(problem, white, start)
         streams = as_generator(rng).spawn(self.chains)
+        coordinates = np.empty((self.chains, self.draws, white.rank))
         chains = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_run_chain)(self, problem, white, origin, loop, energy, stream) for stream in streams
+            delayed(_run_chain)(self, problem, white, origin, loop, energy, stream, kept)
+            for stream, kept in zip(streams, coordinates, strict=True)
         )
-        coordinates = np.stack([chain[0] for chain in chains])
-        events = np.array([chain[1] for chain in chains])
         info = {
-            "events_per_flight": events.mean(axis=1),
-            "drift": max(chain[2] for chain in chains),
+            "events_per_flight": np.array([events for events, _ in chains]),
+            "drift": max(drift for _, drift in chains),
             "settings": self,
         }
-        return SampledPosterior(problem, white, coordinates[:, :, : white.rank], info=info)
+        return SampledPosterior(problem, white, coordinates, info=info)
 
 
 def _loop_of(problem: Problem) -> tuple[Any, Array]:
@@ -142,13 +143,13 @@ def _run_chain(
     loop: Any,
     energy: Array,
     rng: np.random.Generator,
-) -> tuple[Array, Array, float]:
-    """One chain: whitened coordinates of each kept draw, events of each flight, largest drift seen."""
-    gram, y, softness = problem.gram, problem.y, white.softness
-    diag = np.diagonal(gram) + softness
+    kept: Array,
+) -> tuple[float, float]:
+    """One chain: fills `kept` with whitened coordinates; mean number of events a flight, largest drift seen."""
+    gram, y = problem.gram, problem.y
+    diag = np.diagonal(gram) + white.softness
     cos_t, sin_t = np.cos(engine.flight), np.sin(engine.flight)
     total = engine.warmup + engine.draws
-    kept = np.empty((engine.draws, white.dimension))
     events = np.empty(total, dtype=np.int64)
     position = origin.copy()
     theta = white.latents(position)
@@ -159,9 +160,7 @@ def _run_chain(
         velocity = white.latents(refresh)
         impulse = np.empty((size, problem.size))
         counts = events[first : first + size]
-        stuck = loop(
-            gram, y, softness, diag, energy, theta, velocity, cos_t, sin_t, impulse, counts, engine.max_events
-        )
+        stuck = loop(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, counts, engine.max_events)
         if stuck:
             raise InvalidProblemError(
                 f"A flight met more than {engine.max_events} walls and was given up: version space is too thin for "
@@ -169,10 +168,10 @@ def _run_chain(
             )
         refresh *= sin_t
         refresh += white.pull(impulse)
-        for k in range(size):  # w' = w cos T + g sin T + M' impulse
-            position = refresh[k] = cos_t * position + refresh[k]
-            if first + k >= engine.warmup:
-                kept[first + k - engine.warmup] = position
+        _accumulate(cos_t, position, refresh)  # w' = w cos T + g sin T + M' impulse
+        skip = max(engine.warmup - first, 0)
+        kept[max(first - engine.warmup, 0) : max(first - engine.warmup + size, 0)] = refresh[skip:, : white.rank]
+        position = refresh[-1]
         exact = white.latents(position)
         drift = max(drift, float(np.max(np.abs(exact - theta)) / np.sqrt(diag.max())))
         theta = exact
@@ -183,60 +182,61 @@ def _run_chain(
             InferenceWarning,
             stacklevel=2,
         )
-    return kept, events[engine.warmup :], drift
+    return float(events[engine.warmup :].mean()), drift
 
 
+# Compiled loops. A search for the first event compares all rows with the best time so far by multiplication alone, and
+# divides only in blocks where some row is earlier: a count vectorises, a running maximum of quotients does not.
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}  # no NaN can arise; infinities are only compared
+_BLOCK = 128
+
+
+@njit(cache=True, nogil=True)
+def _accumulate(factor, start, rows):  # type: ignore[no-untyped-def]
+    """Add to each row `factor` times the row before it, to the first one `factor` times `start`."""
+    for k in range(len(rows)):
+        before = start if k == 0 else rows[k - 1]
+        for j in range(rows.shape[1]):
+            rows[k, j] += factor * before[j]
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _fly_steps(gram, y, softness, diag, energy, theta, velocity, cos_t, sin_t, impulse, counts, max_events):  # type: ignore[no-untyped-def]
+def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, counts, max_events):  # type: ignore[no-untyped-def]
     """Fly once for each row of `velocity`, from wall to wall; `theta` ends at the last position."""
     m = len(y)
-    side, a, b, ratio = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    side, a, b = np.empty(m), np.empty(m), np.empty(m)
     for k in range(len(velocity)):
         for j in range(m):
-            side[j] = 1.0 if theta[j] > 0 else -1.0
-            if energy[j] == np.inf:
-                side[j] = y[j]
+            side[j] = y[j] if energy[j] == np.inf or theta[j] * y[j] > 0 else -y[j]
             a[j] = side[j] * theta[j]
             b[j] = side[j] * velocity[k, j]
             impulse[k, j] = 0.0
-        cos_left, sin_left = cos_t, sin_t
+        cos_left, sin_left = cos_t, sin_t  # of the time left
+        i, cot = _next_wall(a, b, side, gram[0], 1.0, 0.0, 0.0, cos_left / sin_left, -1)
         events = 0
-        while True:
-            best = -np.inf
-            for j in range(m):
-                ratio[j] = -b[j] / max(a[j], _TINY)  # cotangent of the time to this wall
-                best = max(best, ratio[j])
-            # the earliest wall is the largest cotangent; no trigonometry: sin t = 1/sqrt(1 + cot^2)
-            best = min(best, 1e150)
-            norm = 1.0 / np.sqrt(1.0 + best * best)
-            cos_e, sin_e = best * norm, norm
-            if sin_left * cos_e - cos_left * sin_e <= 0.0:
-                break
-            i = 0
-            while ratio[i] < best:
-                i += 1
+        while i >= 0:
             events += 1
             if events > max_events:
                 return True
-            speed = (cos_e * b[i] - sin_e * a[i]) / np.sqrt(diag[i])  # < 0: towards the wall
+            sin_e = 1.0 / np.sqrt(1.0 + cot * cot)  # no trigonometry: the time is only known by its cotangent
+            cos_e = cot * sin_e
+            length = np.sqrt(diag[i])
+            speed = (cos_e * b[i] - sin_e * a[i]) / length  # < 0: towards the wall
             rise = energy[i] if side[i] == y[i] else -energy[i]
             crosses = speed * speed > 2.0 * rise
             after = -np.sqrt(speed * speed - 2.0 * rise) if crosses else -speed
-            kick = side[i] * (after - speed) / np.sqrt(diag[i])
+            kick = side[i] * (after - speed) / length
             cos_left, sin_left = cos_left * cos_e + sin_left * sin_e, sin_left * cos_e - cos_left * sin_e
-            row = gram[i]
-            for j in range(m):
-                old = a[j]
-                a[j] = cos_e * old + sin_e * b[j]
-                b[j] = cos_e * b[j] - sin_e * old + kick * side[j] * row[j]
-            a[i] = 0.0
-            b[i] = abs(after) * np.sqrt(diag[i])  # away from the wall, softness included
             impulse[k, i] += kick * sin_left
+            hit = i
+            limit = min(cos_left / max(sin_left, _TINY), 1e150)
+            i, cot = _next_wall(a, b, side, gram[hit], cos_e, sin_e, kick, limit, hit)
+            a[hit] = 0.0
+            b[hit] = (
+                abs(after) * length
+            )  # away from the wall; under a soft boundary the kick has a part of its own here
             if crosses:
-                side[i] = -side[i]
+                side[hit] = -side[hit]
         for j in range(m):
             theta[j] = side[j] * (cos_left * a[j] + sin_left * b[j])
         counts[k] = events
@@ -244,66 +244,108 @@ def _fly_steps(gram, y, softness, diag, energy, theta, velocity, cos_t, sin_t, i
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _fly_hinges(gram, y, softness, diag, slope, theta, velocity, cos_t, sin_t, impulse, counts, max_events):  # type: ignore[no-untyped-def]
-    """Fly once for each row of `velocity`, from kink to kink; `theta` ends at the last position.
+def _next_wall(a, b, side, row, cos_e, sin_e, kick, cot, hit):  # type: ignore[no-untyped-def]
+    """Rotate all margins to the event, kick the velocities, and find the next wall: the O(m) of the algorithm.
 
-    With u = tan(t/2) the kink ``A cos t + B sin t = 1 - c`` is a quadratic; `ratio` is 1/u, the largest is the first.
+    A wall is due when ``a cos t + b sin t = 0``, ``cot t = -b / a``; the earliest has the largest cotangent above
+    `cot`. The wall just hit cannot be next: it is due again half a turn later.
     """
+    first = -1
+    for start in range(0, len(a), _BLOCK):
+        a_, b_ = a[start : start + _BLOCK], b[start : start + _BLOCK]
+        side_, row_ = side[start : start + _BLOCK], row[start : start + _BLOCK]
+        earlier = 0
+        for j in range(len(a_)):
+            a_new = cos_e * a_[j] + sin_e * b_[j]
+            b_new = cos_e * b_[j] - sin_e * a_[j] + kick * side_[j] * row_[j]
+            a_[j] = a_new
+            b_[j] = b_new
+            earlier += 1 if -b_new > cot * a_new else 0
+        if earlier:
+            for j in range(len(a_)):
+                gap = max(a_[j], _TINY)  # rounding may have put a row that is due at the same moment past its wall
+                if -b_[j] > cot * gap and start + j != hit:
+                    cot = min(-b_[j] / gap, 1e150)
+                    first = start + j
+    return first, cot
+
+
+@njit(cache=True, fastmath=_FAST, nogil=True)
+def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, counts, max_events):  # type: ignore[no-untyped-def]
+    """Fly once for each row of `velocity`, from kink to kink; `theta` ends at the last position."""
     m = len(y)
-    a, b, centre, side, ratio = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    for j in range(m):
-        centre[j] = 0.0
-        side[j] = 1.0 if y[j] * theta[j] < 1.0 else -1.0  # +1: the hinge pushes
+    a, b, centre, push = np.empty(m), np.empty(m), np.zeros(m), np.empty(m)
     for i in range(m):
-        if side[i] > 0:
+        push[i] = 1.0 if y[i] * theta[i] < 1.0 else -1.0  # +1: the hinge pushes
+        if push[i] > 0:
             for j in range(m):
                 centre[j] += slope[i] * y[i] * y[j] * gram[i, j]
     for k in range(len(velocity)):
         for j in range(m):
             a[j] = y[j] * theta[j]
             b[j] = y[j] * velocity[k, j]
-            impulse[k, j] = -slope[j] * y[j] * cos_t if side[j] > 0 else 0.0
+            impulse[k, j] = -slope[j] * y[j] * cos_t if push[j] > 0 else 0.0
         cos_left, sin_left = cos_t, sin_t
+        i, tan = _next_kink(a, b, centre, push, y, gram[0], 1.0, 0.0, 0.0, sin_left / (1.0 + cos_left))
         events = 0
-        while True:
-            best = -1.0
-            for j in range(m):
-                gap = max(side[j] * (1.0 - a[j]), 0.0)
-                toward = side[j] * b[j]
-                far = side[j] * (1.0 + a[j] - 2.0 * centre[j])
-                disc = toward * toward - gap * far
-                root = np.sqrt(max(disc, 0.0))
-                near = (toward + root) / max(gap, _TINY)
-                away = -far / max(root - toward, _TINY)
-                r = near if toward >= 0.0 else away
-                ratio[j] = r if disc > 0.0 else -1.0
-                best = max(best, ratio[j])
-            best = min(best, 1e150)
-            # u < tan(left/2) with tan(left/2) = sin / (1 + cos)
-            if best * sin_left <= 1.0 + cos_left:
-                break
-            i = 0
-            while ratio[i] < best:
-                i += 1
+        while i >= 0:
             events += 1
             if events > max_events:
                 return True
-            square = best * best
-            cos_e, sin_e = (square - 1.0) / (square + 1.0), 2.0 * best / (square + 1.0)
+            cos_e, sin_e = (1.0 - tan * tan) / (1.0 + tan * tan), 2.0 * tan / (1.0 + tan * tan)
             cos_left, sin_left = cos_left * cos_e + sin_left * sin_e, sin_left * cos_e - cos_left * sin_e
-            pull = -side[i] * slope[i] * y[i]  # the force that is switched on (or, negative, off)
-            row = gram[i]
-            for j in range(m):
-                old = a[j] - centre[j]
-                a[j] = centre[j] + cos_e * old + sin_e * b[j]
-                b[j] = cos_e * b[j] - sin_e * old
-                centre[j] += pull * y[j] * row[j]
-            a[i] = 1.0
-            impulse[k, i] -= pull * cos_left
-            side[i] = -side[i]
+            force = -push[i] * slope[i] * y[i]  # switched on, or off if it was on
+            impulse[k, i] -= force * cos_left
+            push[i] = -push[i]
+            limit = max(sin_left, 0.0) / (1.0 + cos_left)
+            crossed = i
+            i, tan = _next_kink(a, b, centre, push, y, gram[crossed], cos_e, sin_e, force, limit)
+            a[crossed] = 1.0
         for j in range(m):
             theta[j] = y[j] * (centre[j] + cos_left * (a[j] - centre[j]) + sin_left * b[j])
-            if side[j] > 0:
+            if push[j] > 0:
                 impulse[k, j] += slope[j] * y[j]
         counts[k] = events
     return False
+
+
+@njit(cache=True, fastmath=_FAST, nogil=True)
+def _next_kink(a, b, centre, push, y, row, cos_e, sin_e, force, tan):  # type: ignore[no-untyped-def]
+    """Rotate all margins about their centre, move the centres, and find the first kink before ``tan(t/2) = tan``.
+
+    With u = tan(t/2), ``(a - c) cos t + b sin t = 1 - c`` is ``far u^2 - 2 toward u + gap = 0``, where gap >= 0 is the
+    distance to the kink; it has a root before `tan` if it is negative there, or dips below zero on the way.
+    """
+    first = -1
+    for start in range(0, len(a), _BLOCK):
+        a_, b_, c_ = a[start : start + _BLOCK], b[start : start + _BLOCK], centre[start : start + _BLOCK]
+        push_, y_, row_ = push[start : start + _BLOCK], y[start : start + _BLOCK], row[start : start + _BLOCK]
+        earlier = 0
+        for j in range(len(a_)):
+            old = a_[j] - c_[j]
+            a_new = c_[j] + cos_e * old + sin_e * b_[j]
+            b_new = cos_e * b_[j] - sin_e * old
+            c_new = c_[j] + force * y_[j] * row_[j]
+            a_[j] = a_new
+            b_[j] = b_new
+            c_[j] = c_new
+            gap = push_[j] * (1.0 - a_new)
+            toward = push_[j] * b_new
+            far = push_[j] * (1.0 + a_new - 2.0 * c_new)
+            below = far * tan * tan - 2.0 * toward * tan + gap < 0.0
+            dips = (toward > 0.0) & (toward < far * tan) & (toward * toward > gap * far)
+            earlier += 1 if below | dips else 0
+        if earlier:
+            for j in range(len(a_)):
+                gap = max(push_[j] * (1.0 - a_[j]), 0.0)
+                toward = push_[j] * b_[j]
+                far = push_[j] * (1.0 + a_[j] - 2.0 * c_[j])
+                root = toward * toward - gap * far
+                if root > 0.0:
+                    root = np.sqrt(root)
+                    # the smaller positive root, each form free of cancellation on its side
+                    inverse = (toward + root) / max(gap, _TINY) if toward >= 0.0 else -far / (root - toward)
+                    if inverse * tan > 1.0:
+                        tan = 1.0 / inverse
+                        first = start + j
+    return first, tan

@@ -17,8 +17,8 @@ __all__ = ["starting_position"]
 def starting_position(problem: Problem, white: Whitened, latents: Array | None = None) -> Array:
     """Coordinates of a feasible point: the given latents, or the first that is found.
 
-    Only a hard boundary is a search: a perceptron, then interpolation of the labels, then a linear programme whose answer
-    is final. Raises `EmptyVersionSpaceError` if there is no feasible point.
+    Only a hard boundary is a search: a perceptron, then interpolation of the labels, then a linear programme whose
+    answer is final. Raises `EmptyVersionSpaceError` if there is no feasible point.
     """
     position = np.zeros(white.dimension)
     hard = problem.likelihood.is_hard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,14 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .. import readouts
+from .. import engines, readouts
 from .._typing import Array, RandomState
+from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors import Latent
+from ..posteriors import GaussianPosterior, Latent, Posterior, SampledPosterior
 from ..problem import as_generator, check_gram
 from ..tuning import Candidate, Model, infer, maximise_evidence
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
@@ -31,7 +33,14 @@ from ._validation import (
 
 __all__ = ["BayesPointClassifier"]
 
-_ENGINES = {"ep": EP}
+_ENGINES = {  # names at the border stand for engines with their default settings
+    "ep": "EP",
+    "billiard": "Billiard",
+    "elliptical-slice": "EllipticalSlice",
+    "gibbs": "GibbsSampler",
+    "classic-billiard": "ClassicBilliard",
+    "corners": "Corners",
+}
 
 
 class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -56,15 +65,18 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
     bias : float, default=1.0
         Prior standard deviation of a constant added to the latent function; 0 leaves it out. It is a parameter of the
         kernel like any other: with an optimizer the value is where the search starts.
-    engine : {"ep"} or engine, default="ep"
-        How the posterior is inferred.
+    engine : str or engine, default="ep"
+        How the posterior is inferred: "ep" (expectation propagation), "sample" (exact draws from the faster of the next
+        two), "billiard", "elliptical-slice", the papers' own "gibbs", "classic-billiard" and "corners", or an object of
+        `bayespoint.engines`. The kernel is always chosen with expectation propagation.
     optimizer : {"evidence"} or None, default="evidence"
         "evidence" maximises the log-evidence over the bias and every free parameter of the kernel, and over `noise`
         and `softness` where these are "evidence"; None keeps everything as given.
     n_restarts : int, default=0
         Further climbs of the evidence from random hyper-parameters.
     decision : {"bayes_point", "vote"}, default="bayes_point"
-        Whether the single best classifier or the vote of all of them decides. The two agree for a Gaussian posterior.
+        Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
+        average over all draws. The two are the same for a Gaussian posterior.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with `sample_weight`.
     n_jobs : int or None, default=None
@@ -82,12 +94,13 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         Prior standard deviation of the constant.
     likelihood_ : Step
         Likelihood with the chosen noise and softness.
-    posterior_ : GaussianPosterior or list of them
+    posterior_ : GaussianPosterior, SampledPosterior or list of them
         Posterior; for more than two classes one each against the rest.
-    log_evidence_ : float
-        Log-evidence of the training labels, summed over posteriors.
+    log_evidence_ : float or None
+        Log-evidence of the training labels by expectation propagation, summed over posteriors; None if it was not run.
     loo_proba_ : ndarray of shape (n_samples, n_classes)
-        Leave-one-out class probabilities of the training rows, without refitting (kernel held fixed).
+        Leave-one-out class probabilities of the training rows, without refitting (kernel held fixed). Not there for
+        draws inside hard walls, which do not tell what a row's absence would change.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -179,7 +192,8 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             best = self._search(model, points, data, progress)
             for name, value in self._fitted_attributes(best, points, data).items():
                 setattr(self, name, value)
-            self.loo_proba_ = self._leave_one_out(X, data)
+            if isinstance(best.posteriors[0], GaussianPosterior) or not self.likelihood_.is_hard:
+                self.loo_proba_ = self._leave_one_out(X, data)
             progress.finish()
         return self
 
@@ -196,8 +210,12 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Positive for ``classes_[1]``; with more than two classes one column each against the rest.
         """
-        mean, variance = self.latent(X)
-        return self.likelihood_.score(mean, variance)
+        if self.decision == "vote":
+            p = np.clip(np.stack(self._votes(X), axis=-1), 1e-300, 1 - 1e-16)
+            return (
+                np.squeeze(np.log(p) - np.log1p(-p), axis=-1) if len(self.classes_) == 2 else np.log(p) - np.log1p(-p)
+            )
+        return self.likelihood_.score(*self.latent(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities.
@@ -212,6 +230,10 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`; rows sum to one.
         """
+        if self.decision == "vote":
+            votes = self._votes(X)
+            p = np.stack([1 - votes[0], votes[0]] if len(votes) == 1 else votes, axis=1)
+            return p / p.sum(axis=1, keepdims=True)
         return self._probabilities(self.latent(X))
 
     def predict(self, X: Any) -> Any:
@@ -243,14 +265,9 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
             (n_samples, n_classes).
         """
-        check_is_fitted(self)
-        rows = self._points_.transform(check_inputs(self, X, self._pairwise))
-        kernel = with_bias(self.kernel_, self.bias_)
-        cross, diag = kernel(rows, self._points_.X), kernel.diag(rows)
-        if len(self.classes_) == 2:
-            return readouts.latent(self.posterior_, cross, diag)
-        latents = [readouts.latent(posterior, cross, diag) for posterior in self.posterior_]
-        return Latent(*(np.stack(moments, axis=1) for moments in zip(*latents, strict=True)))
+        cross, diag = self._kernel_values(X)
+        latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
+        return latents[0] if len(latents) == 1 else Latent(*(np.stack(m, axis=1) for m in zip(*latents, strict=True)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -272,28 +289,47 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         kernel = make_kernel(self.kernel, data.X, data.weights)
         return Model(with_bias(kernel, check_bias(self.bias), tuned=self.optimizer is not None), likelihood, free)
 
-    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
-        engine = _ENGINES.get(self.engine, lambda: None)() if isinstance(self.engine, str) else self.engine
+    def _engine(self, likelihood: Step) -> Any:
+        name = self.engine
+        if isinstance(name, str) and name == "sample":
+            name = "elliptical-slice" if likelihood.softness > 0 else "billiard"
+        engine = getattr(engines, _ENGINES[name])() if isinstance(name, str) and name in _ENGINES else name
         if not hasattr(engine, "infer"):
-            raise InvalidProblemError(
-                f"engine must be one of {sorted(_ENGINES)} or an engine object, got {self.engine!r}."
-            )
+            names = ", ".join(map(repr, ["sample", *_ENGINES]))
+            raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {self.engine!r}.")
+        return engine
+
+    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
+        """Choose the kernel by the evidence of expectation propagation, then infer with the engine asked for."""
         if self.decision not in ("bayes_point", "vote"):
             raise InvalidProblemError(f"decision must be 'bayes_point' or 'vote', got {self.decision!r}.")
         if self.optimizer not in ("evidence", None):
             raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
-        args = model, points.X, data.targets, data.weights
+        engine = self._engine(model.likelihood)
+        data_args = points.X, data.targets, data.weights
         rng = as_generator(self.random_state)
         if self.optimizer is None:
-            return infer(*args, engine, rng=rng, n_jobs=self.n_jobs)
-        return maximise_evidence(
-            *args,
+            return self._checked(infer(model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
+        best = maximise_evidence(
+            model,
+            *data_args,
             engine=engine if isinstance(engine, EP) else EP(),
             n_restarts=self.n_restarts,
             rng=rng,
             n_jobs=self.n_jobs,
             on_iteration=lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data)),
         )
+        if isinstance(engine, EP):
+            return best
+        sampled = infer(best.model, *data_args, engine, rng=rng, n_jobs=self.n_jobs)
+        return self._checked(replace(sampled, log_evidence=best.log_evidence))
+
+    @staticmethod
+    def _checked(candidate: Candidate) -> Candidate:
+        for posterior in candidate.posteriors:
+            if isinstance(posterior, SampledPosterior):
+                warn_if_poor(posterior)
+        return candidate
 
     def _fitted_attributes(self, best: Candidate, points: Points, data: TrainingSet) -> dict[str, Any]:
         kernel = best.model.kernel
@@ -307,6 +343,22 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             "_points_": points,
         }
 
+    @property
+    def _posteriors(self) -> list[Posterior]:
+        return self.posterior_ if isinstance(self.posterior_, list) else [self.posterior_]
+
+    def _kernel_values(self, X: Any) -> tuple[Array, Array]:
+        """Kernel values of new points with the training points, and with themselves."""
+        check_is_fitted(self)
+        rows = self._points_.transform(check_inputs(self, X, self._pairwise))
+        kernel = with_bias(self.kernel_, self.bias_)
+        return kernel(rows, self._points_.X), kernel.diag(rows)
+
+    def _votes(self, X: Any) -> list[Array]:
+        """Class probability of each posterior's positive class, averaged over draws."""
+        cross, diag = self._kernel_values(X)
+        return [readouts.class_probability(posterior, cross, diag) for posterior in self._posteriors]
+
     def _probabilities(self, latent: Latent) -> Array:
         mean, variance = latent
         if mean.ndim == 1:  # both classes from their own tail, so that neither is lost to rounding
@@ -316,8 +368,7 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 
     def _leave_one_out(self, X: Any, data: TrainingSet) -> Array:
-        posteriors = [self.posterior_] if len(data.classes) == 2 else self.posterior_
-        cavities = [posterior.leave_one_out for posterior in posteriors]
+        cavities = [posterior.leave_one_out for posterior in self._posteriors]
         moments = (np.stack(m, axis=1) if len(cavities) > 1 else m[0] for m in zip(*cavities, strict=True))
         known = self._probabilities(Latent(*moments))
         if len(known) == np.shape(X)[0]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log, sqrt
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import erfcx, expit, log_expit, log_ndtr
+from scipy.special import entr, erfcx, expit, log_expit, log_ndtr
 
 from .._typing import Array
 from ..exceptions import InvalidProblemError
@@ -59,7 +60,7 @@ class Hinge:
     def site(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array]:
         """Log-normaliser of ``likelihood**power`` under N(mean, var), and the site (precision, precision x mean)."""
         log_z, share, boundary, slope, _ = self._pieces(y, mean, var, power)
-        # d log Z / d(y mean) = slope p; its derivative = slope^2 p (1 - p) - slope boundary / Z, negative by log-concavity
+        # d log Z / d(y mean) = slope p; its derivative slope^2 p (1 - p) - slope boundary is negative by log-concavity
         curvature = np.maximum(slope * (boundary - slope * share * (1 - share)), 0.0)
         shrink = np.maximum(1 - var * curvature, 1e-12)
         tau = curvature / shrink
@@ -75,7 +76,8 @@ class Hinge:
     def _pieces(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Both sides of the kink: ``t > 1`` flat, ``t < 1`` a Gaussian with its mean shifted by ``slope var``.
 
-        Returns log Z, the share p of the sloped side, the tilted density at the kink, the slope, and ``E[1 - t | t < 1]``.
+        Returns log Z, the share p of the sloped side, the tilted density at the kink, the slope, and
+        ``E[1 - t | t < 1]``.
         """
         slope = power * self.C
         sd = np.sqrt(var)
@@ -97,25 +99,19 @@ class Hinge:
         return self.log_probability(mean, var) - self.log_probability(-mean, var)
 
     def log_probability(self, mean: Array, var: Array) -> Array:
-        """Log-probability of the label +1 for a latent N(mean, var): the mean of Sollich's (11) over the latent.
+        """Log-probability of the label +1 for a latent N(mean, var): the mean of Sollich's (11) over the latent."""
+        total = np.full(np.shape(mean), -np.inf)
+        for f, log_weight in _quadrature(mean, var):
+            total = np.logaddexp(total, log_weight + log_expit(self.log_odds(f)))
+        return np.minimum(total, 0.0)
 
-        Gauss-Legendre on the three pieces divided by the kinks at -1 and +1, each cut at eight standard deviations.
-        """
-        mean, var = np.broadcast_arrays(np.asarray(mean, dtype=np.float64), np.asarray(var, dtype=np.float64))
-        sd = np.sqrt(np.maximum(var, np.finfo(float).tiny))
-        nodes, weights = np.polynomial.legendre.leggauss(16)
-        low, high = mean - 8 * sd, mean + 8 * sd
-        cuts = [low, np.clip(-1.0, low, high), np.clip(1.0, low, high), high]
-        terms = []
-        for left, right in zip(cuts[:-1], cuts[1:], strict=True):
-            half = 0.5 * (right - left)
-            f = (0.5 * (right + left))[..., None] + half[..., None] * nodes
-            log_gauss = -0.5 * np.square((f - mean[..., None]) / sd[..., None]) - _LOG_SQRT_2PI - np.log(sd)[..., None]
-            with np.errstate(divide="ignore"):
-                terms.append(log_gauss + log_expit(self.log_odds(f)) + np.log(weights * half[..., None]))
-        stacked = np.concatenate(terms, axis=-1)
-        peak = stacked.max(axis=-1, keepdims=True)
-        return np.minimum(np.log(np.exp(stacked - peak).sum(axis=-1)) + peak[..., 0], 0.0)
+    def conditional_entropy(self, mean: Array, var: Array) -> Array:
+        """Entropy in nats of the label once the latent N(mean, var) is known."""
+        total = np.zeros(np.shape(mean))
+        for f, log_weight in _quadrature(mean, var):
+            p = expit(self.log_odds(f))
+            total += np.exp(log_weight) * (entr(p) + entr(1 - p))
+        return total
 
     def log_odds(self, f: Array) -> Array:
         """Log-odds of the label +1 given the latent: ``2 C f`` between the kinks, ``C (f + sign f)`` beyond them."""
@@ -128,3 +124,17 @@ class Hinge:
         below = -y * mean / sd - slope * sd  # zero in standard units of the shifted Gaussian
         log_sloped = slope * (0.5 * slope * var - (1 - y * mean)) + log_ndtr(below)
         return np.exp(np.minimum(log_sloped + self.log_kappa - log_z, 0.0))
+
+
+def _quadrature(mean: Array, var: Array) -> Iterator[tuple[Array, Array]]:
+    """Nodes and log-weights for N(mean, var), cut at eight deviations: Gauss-Legendre between the kinks."""
+    sd = np.sqrt(np.maximum(var, np.finfo(float).tiny))
+    low, high = mean - 8 * sd, mean + 8 * sd
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    for left, right in pairwise([low, np.clip(-1.0, low, high), np.clip(1.0, low, high), high]):
+        half, middle = 0.5 * (right - left), 0.5 * (right + left)
+        with np.errstate(divide="ignore"):
+            log_scale = np.log(half) - np.log(sd) - _LOG_SQRT_2PI
+        for node, weight in zip(nodes, weights, strict=True):
+            f = middle + half * node
+            yield f, log(weight) + log_scale - 0.5 * np.square((f - mean) / sd)

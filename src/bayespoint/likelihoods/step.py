@@ -8,7 +8,7 @@ from math import log, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, owens_t
+from scipy.special import entr, erfcx, log_ndtr, ndtr, owens_t
 
 from .._typing import Array
 from ..exceptions import InvalidProblemError
@@ -143,6 +143,28 @@ class Step:
         if self.noise > 0:
             log_p = np.logaddexp(log(self.noise), log(1 - 2 * self.noise) + log_p)
         return log_p
+
+    def conditional_entropy(self, mean: Array, var: Array) -> Array:
+        """Entropy in nats of the label once the latent N(mean, var) is known: what no amount of data removes.
+
+        Without softness it is that of the label noise. A soft boundary adds a hump around zero, integrated by
+        Gauss-Legendre over where both the hump and the latent live.
+        """
+        q, s = self.noise, self.softness
+        floor = entr(q) + entr(1 - q)
+        if s == 0:
+            return np.full(np.shape(mean), floor)
+        sd = np.sqrt(var)
+        low = np.clip(-9 * sqrt(s), mean - 8 * sd, mean + 8 * sd)
+        high = np.clip(9 * sqrt(s), mean - 8 * sd, mean + 8 * sd)
+        nodes, weights = np.polynomial.legendre.leggauss(40)
+        total = np.zeros(np.shape(mean))
+        for node, weight in zip(nodes, weights, strict=True):
+            f = 0.5 * (low + high) + 0.5 * (high - low) * node
+            p = q + (1 - 2 * q) * ndtr(f / sqrt(s))
+            density = np.exp(-0.5 * np.square((f - mean) / sd) - _LOG_SQRT_2PI) / sd
+            total += weight * 0.5 * (high - low) * density * (entr(p) + entr(1 - p) - floor)
+        return floor + total
 
     def disagreement(self, y: Array, mean: Array, var: Array) -> Array:
         """P(y f < 0) under the tilted distribution ``N(mean, var) x likelihood``: a label on the wrong side.

@@ -1,0 +1,197 @@
+"""The kernel billiard as printed (Herbrich, Graepel & Campbell 2001, section 3.1 and Algorithm 2), at O(m) a bounce.
+
+A ball flies straight in version space, is reflected at its walls, and the centre of mass is a weighted mean on the
+sphere of the segments' midpoints. Kept for reproduction and teaching: `Billiard` flies on the sphere exactly. Slips
+mended: the flight time carries no labels on either side, and the sign in rho_2 is the one that makes it non-negative.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .._typing import Array
+from ..exceptions import InferenceWarning, InvalidProblemError
+from ..posteriors import SampledPosterior
+from ..problem import Problem, as_generator
+from ..whitening import whiten
+from .start import starting_position
+
+__all__ = ["ClassicBilliard"]
+
+
+@dataclass(frozen=True)
+class ClassicBilliard:
+    """Kernel billiard with its stopping rule on rho_2, for version space (``Step`` without label noise).
+
+    Parameters
+    ----------
+    tolerance : float, default=1e-4
+        TOL: bound on the weight rho_2 of a new segment at which the ball stops.
+    max_bounces : int, default=100_000
+        Bounces at the most.
+    tau_max : float, default=1e3
+        Flight time beyond which the ball has escaped and gets a new direction.
+    draws : int, default=1000
+        Points kept, equally spaced along the trajectory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step, readouts
+    >>> from bayespoint.engines import ClassicBilliard
+    >>> posterior = ClassicBilliard(tolerance=1e-3).infer(Problem(np.eye(2), [1, -1], Step()), rng=0)
+    >>> readouts.bayes_point(posterior).round(1)
+    array([ 0.7, -0.7])
+    """
+
+    tolerance: float = 1e-4
+    max_bounces: int = 100_000
+    tau_max: float = 1e3
+    draws: int = 1000
+
+    def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
+        """The centre of mass of version space, and points along the ball's way.
+
+        Parameters
+        ----------
+        problem : Problem
+            A hard or soft boundary without label noise.
+        rng : int, Generator, RandomState or None
+            Source of randomness.
+
+        Returns
+        -------
+        SampledPosterior
+            With the paper's centre of mass as its `centre`, scaled to the mean of a draw from the posterior.
+        """
+        if getattr(problem.likelihood, "noise", 1.0) != 0.0:
+            raise InvalidProblemError("ClassicBilliard plays in version space: use a Step likelihood with noise=0.")
+        white = whiten(problem)
+        generator = as_generator(rng)
+        ball = starting_position(problem, white)
+        ball /= np.linalg.norm(ball)
+        gram = problem.gram if white.softness == 0 else problem.gram + white.softness * np.eye(problem.size)
+        path = np.empty((self.max_bounces + 1, white.dimension))
+        centre, bounces, escapes, rho = _play(
+            gram,
+            problem.y,
+            white.factor,
+            np.sqrt(white.softness),
+            white.latents(ball),
+            ball,
+            generator,
+            self.tolerance,
+            self.tau_max,
+            path,
+        )
+        if rho > self.tolerance:
+            warnings.warn(
+                f"The billiard stopped after {bounces} bounces with rho_2 = {rho:.1g} above its tolerance "
+                f"{self.tolerance:.1g}: raise max_bounces.",
+                InferenceWarning,
+                stacklevel=2,
+            )
+        points = _equally_spaced(path[: bounces + 1], self.draws)
+        # the radius of a Gaussian draw is independent of its direction: its mean, and a random one for each point
+        radius = np.sqrt(generator.chisquare(white.dimension, size=(len(points), 1)))
+        info = {"bounces": bounces, "escapes": escapes, "rho_2": rho, "settings": self}
+        scale = np.linalg.norm(points.mean(axis=0)) * radius.mean()
+        return SampledPosterior(
+            problem, white, (radius * points)[None, :, : white.rank], info=info, own_centre=scale * centre[: white.rank]
+        )
+
+
+def _equally_spaced(path: Array, count: int) -> Array:
+    """Unit vectors at equal distances along a trajectory of chords, the first left out."""
+    lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    travelled = np.r_[0.0, np.cumsum(lengths)]
+    stops = travelled[-1] * (np.arange(count) + 0.5) / count
+    segment = np.clip(np.searchsorted(travelled, stops) - 1, 0, len(lengths) - 1)
+    share = ((stops - travelled[segment]) / np.maximum(lengths[segment], 1e-300))[:, None]
+    points = (1 - share) * path[segment] + share * path[segment + 1]
+    normalised: Array = points / np.linalg.norm(points, axis=1, keepdims=True)
+    return normalised
+
+
+@njit(cache=True, nogil=True)
+def _play(gram, y, factor, softness_root, d, ball, rng, tolerance, tau_max, path):  # type: ignore[no-untyped-def]
+    """Algorithm 2. `d` and `nu` are the outputs of the ball and of its direction at the training points."""
+    m, rank = factor.shape
+    centre = np.zeros(len(ball))  # alpha
+    escapes, last = 0, -1
+    v, nu = _random_direction(factor, softness_root, y, last, rng)
+    total, longest, p_min, rho = 0.0, 0.0, 1.0, 1.0  # Xi, xi_max, p_min
+    path[0] = ball
+    bounces = 0
+    while rho > tolerance and bounces < len(path) - 1:
+        # the nearest wall, equation (21); the ball is on the right side, so only walls it moves towards count
+        while True:
+            c, tau = -1, tau_max
+            for i in range(m):
+                if y[i] * nu[i] < 0.0 and i != last:
+                    t = -d[i] / nu[i]
+                    if t < tau:
+                        c, tau = i, t
+            if c >= 0:
+                break
+            escapes += 1  # a new direction that points into version space, equation (22)
+            v, nu = _random_direction(factor, softness_root, y, last, rng)
+        # position (23) and direction (24), each normalised
+        before = ball.copy()
+        ball += tau * v
+        d += tau * nu
+        norm = np.sqrt(np.sum(ball * ball))
+        ball /= norm
+        d /= norm
+        d[c] = 0.0
+        push = 2.0 * nu[c] / gram[c, c]
+        nu -= push * gram[c]
+        v[:rank] -= push * factor[c]
+        if softness_root > 0.0:
+            v[rank + c] -= push * softness_root
+        norm = np.sqrt(np.sum(v * v))
+        v /= norm
+        nu /= norm
+        last = c
+        # the centre of mass: a weighted sum on the sphere with the midpoint of the segment
+        middle = before + ball
+        middle /= np.sqrt(np.sum(middle * middle))
+        length = np.sqrt(np.sum((before - ball) ** 2))
+        p = np.sum(middle * centre) if bounces > 0 else 1.0
+        rho_1, rho_2 = _rho(p, total / (total + length)) if bounces > 0 else (0.0, 1.0)
+        centre = rho_1 * centre + rho_2 * middle
+        p_min, longest = min(p, p_min), max(length, longest)
+        total += length
+        rho = _rho(p_min, total / (total + longest))[1]
+        bounces += 1
+        path[bounces] = ball
+    return centre, bounces, escapes, rho
+
+
+@njit(cache=True, nogil=True)
+def _random_direction(factor, softness_root, y, last, rng):  # type: ignore[no-untyped-def]
+    """A unit vector and its outputs at the training points, pointing away from the wall last hit."""
+    m, rank = factor.shape
+    v = rng.standard_normal(rank + m if softness_root > 0.0 else rank)
+    v /= np.sqrt(np.sum(v * v))
+    nu = np.zeros(m)
+    for i in range(m):
+        for j in range(rank):
+            nu[i] += factor[i, j] * v[j]
+        if softness_root > 0.0:
+            nu[i] += softness_root * v[rank + i]
+    if last >= 0 and y[last] * nu[last] <= 0.0:
+        return -v, -nu
+    return v, nu
+
+
+@njit(cache=True, nogil=True)
+def _rho(p, mu):  # type: ignore[no-untyped-def]
+    """rho_1 and rho_2: ``rho_1 s + rho_2 t`` has unit length and lies a share `mu` of the chord from t."""
+    rho_1 = mu * np.sqrt((2.0 - mu * mu * (1.0 - p)) / (1.0 + p))
+    return rho_1, 1.0 - mu * mu * (1.0 - p) - rho_1 * p

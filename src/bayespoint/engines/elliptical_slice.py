@@ -1,0 +1,148 @@
+"""Elliptical slice sampling around expectation propagation: exact for any likelihood.
+
+The Gaussian of the ellipses is EP's posterior N(m, S), prior times sites; the target is what is left of the
+likelihood, ``prod_i likelihood_i(f_i) / site_i(f_i)``. Where EP is good (hinge, probit, noise) this is nearly constant
+and draws are nearly independent (Murray, Adams & MacKay 2010; the Gaussian need not be the prior).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from .._typing import Array
+from ..exceptions import InvalidProblemError
+from ..posteriors import GaussianPosterior, SampledPosterior
+from ..problem import Problem, as_generator
+from ..whitening import Whitened, whiten
+from .ep import EP
+from .start import starting_position
+
+__all__ = ["EllipticalSlice"]
+
+_BATCH = 64
+
+
+@dataclass(frozen=True)
+class EllipticalSlice:
+    """Elliptical slice sampler around the posterior of expectation propagation.
+
+    Parameters
+    ----------
+    draws : int, default=1000
+        Draws kept of each chain.
+    chains : int, default=4
+        Chains; they advance together.
+    warmup : int, default=50
+        Steps before the first draw is kept.
+    ep : EP, default=EP()
+        Engine of the Gaussian.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Hinge, Problem
+    >>> from bayespoint.engines import EllipticalSlice
+    >>> posterior = EllipticalSlice(draws=100).infer(Problem(np.eye(2), [1, -1], Hinge(C=2.0)), rng=0)
+    >>> posterior.latents.shape
+    (4, 100, 2)
+    """
+
+    draws: int = 1000
+    chains: int = 4
+    warmup: int = 50
+    ep: EP = field(default_factory=EP)
+
+    def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
+        """Draws from the posterior of `problem`; see `Billiard.infer`."""
+        white = whiten(problem)
+        gaussian = self.ep.infer(problem)
+        base = _Ellipse(problem, white, gaussian)
+        rng = as_generator(rng)
+        z = np.tile(base.start(), (self.chains, 1))
+        kept = np.empty((self.chains, self.draws, white.rank))
+        total, proposals = self.warmup + self.draws, 0
+        target = base.log_ratio(base.latents(z))
+        for first in range(0, total, _BATCH):
+            size = min(_BATCH, total - first)
+            fresh = rng.standard_normal((size, self.chains, white.rank))
+            latents = base.latents(z)  # also takes out the drift of the last batch
+            across = fresh @ base.root.T
+            for k in range(size):
+                cos, sin, latents, target, used = base.step(latents, across[k], target, rng)
+                z = cos[:, None] * z + sin[:, None] * fresh[k]
+                proposals += used
+                if first + k >= self.warmup:
+                    kept[:, first + k - self.warmup] = z
+        info = {"proposals_per_step": proposals / total, "settings": self, "ep": gaussian.info}
+        return SampledPosterior(problem, white, base.coordinates(kept), info=info)
+
+
+class _Ellipse:
+    """EP's Gaussian as ``f = m + root z``, and the log-ratio of likelihood and sites."""
+
+    def __init__(self, problem: Problem, white: Whitened, gaussian: GaussianPosterior) -> None:
+        self.problem, self.white = problem, white
+        factor = white.factor
+        # precision of whitened coordinates: I + M' T M = R R'
+        precision = (factor.T * gaussian.tau) @ factor
+        precision.flat[:: white.rank + 1] += 1.0
+        lower, failed = lapack.dpotrf(precision, lower=1, overwrite_a=1)
+        if failed:
+            raise InvalidProblemError("Expectation propagation gave no proper Gaussian to sample around: use Billiard.")
+        self.lower = lower
+        self.centre = lapack.dpotrs(lower, factor.T @ gaussian.nu, lower=1)[0]
+        self.mean = factor @ self.centre
+        self.root = np.ascontiguousarray(solve_triangular(lower, factor.T, lower=True).T)
+        self.tau, self.nu = gaussian.tau, gaussian.nu
+        self.weights = 1.0 if problem.weights is None else problem.weights
+
+    def latents(self, z: Array) -> Array:
+        return self.mean + z @ self.root.T
+
+    def coordinates(self, z: Array) -> Array:
+        flat = solve_triangular(self.lower, z.reshape(-1, z.shape[-1]).T, lower=True, trans=1)
+        return self.centre + flat.T.reshape(z.shape)
+
+    def start(self) -> Array:
+        """The centre of the Gaussian, unless a hard wall cuts it off."""
+        z = np.zeros(self.white.rank)
+        if self.problem.likelihood.is_hard and not np.all(self.problem.y * self.mean > 0):
+            position = starting_position(self.problem, self.white)
+            z = self.lower.T @ (position - self.centre)
+        return z
+
+    def log_ratio(self, f: Array) -> Array:
+        log_likelihood = self.weights * self.problem.likelihood.log_likelihood(self.problem.y, f)
+        ratio: Array = (log_likelihood - f * (self.nu - 0.5 * self.tau * f)).sum(axis=-1)
+        return ratio
+
+    def step(
+        self, latents: Array, across: Array, target: Array, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array, Array, int]:
+        """One slice for every chain: shrink each bracket until its proposal is on the slice."""
+        count = len(latents)
+        level = target - rng.standard_exponential(count)
+        angle = rng.uniform(0, 2 * np.pi, count)
+        low, high = angle - 2 * np.pi, angle.copy()
+        along = latents - self.mean
+        new_latents, new_target = latents.copy(), target.copy()
+        todo = np.arange(count)
+        proposals = 0
+        while todo.size:
+            cos, sin = np.cos(angle[todo]), np.sin(angle[todo])
+            proposed = self.mean + cos[:, None] * along[todo] + sin[:, None] * across[todo]
+            value = self.log_ratio(proposed)
+            proposals += todo.size
+            good = value > level[todo]
+            done, todo_next = todo[good], todo[~good]
+            new_latents[done], new_target[done] = proposed[good], value[good]
+            behind = angle[todo_next] < 0
+            low[todo_next[behind]] = angle[todo_next[behind]]
+            high[todo_next[~behind]] = angle[todo_next[~behind]]
+            angle[todo_next] = rng.uniform(low[todo_next], high[todo_next])
+            todo = todo_next
+        return np.cos(angle), np.sin(angle), new_latents, new_target, proposals
