@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import Kernel
 
+from ._threads import blas_threads_for
 from ._typing import Array
 from .engines.ep import EP
 from .exceptions import InferenceWarning, InvalidProblemError
@@ -57,7 +58,9 @@ class Model:
         n = self.kernel.n_dims
         values = {name: float(np.exp(t)) for name, t in zip(self.free, theta[n:], strict=True)}
         return replace(
-            self, kernel=self.kernel.clone_with_theta(theta[:n]), likelihood=replace(self.likelihood, **values)
+            self,
+            kernel=self.kernel.clone_with_theta(theta[:n]),
+            likelihood=replace(self.likelihood, **values),  # type: ignore[arg-type]
         )
 
 
@@ -216,18 +219,22 @@ class _Climb:
             self.negative_evidence(theta, model)
             return
         try:
-            minimize(
-                self.negative_evidence,
-                np.clip(theta, *model.bounds.T),
-                args=(model,),
-                jac=True,
-                method="L-BFGS-B",
-                bounds=model.bounds,
-                callback=self.after_iteration,
-                options={"maxiter": 200, "ftol": 1e-9, "gtol": 1e-4},
-            )
+            with blas_threads_for(len(self.data[1][0])):
+                self._minimize(model, theta)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self.where()) from None
+
+    def _minimize(self, model: Model, theta: Array) -> None:
+        minimize(
+            self.negative_evidence,
+            np.clip(theta, *model.bounds.T),
+            args=(model,),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=model.bounds,
+            callback=self.after_iteration,
+            options={"maxiter": 200, "ftol": 1e-9, "gtol": 1e-4},
+        )
 
     def negative_evidence(self, theta: Array, model: Model) -> tuple[float, Array]:
         with warnings.catch_warnings():  # a rough patch on the way up is not the user's concern

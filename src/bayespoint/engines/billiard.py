@@ -28,6 +28,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
 
+from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..likelihoods import Hinge, Step
@@ -102,6 +103,10 @@ class Billiard:
         -------
         SampledPosterior
         """
+        with blas_threads_for(problem.size):
+            return self._infer(problem, rng, start)
+
+    def _infer(self, problem: Problem, rng: Any, start: Array | None) -> SampledPosterior:
         loop, energy = _loop_of(problem)
         white = whiten(problem)
         origin = starting_position(problem, white, start)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior, SampledPosterior
@@ -58,6 +59,10 @@ class EllipticalSlice:
 
     def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
+        with blas_threads_for(problem.size):
+            return self._infer(problem, rng)
+
+    def _infer(self, problem: Problem, rng: Any) -> SampledPosterior:
         white = whiten(problem)
         gaussian = self.ep.infer(problem)
         base = _Ellipse(problem, white, gaussian)

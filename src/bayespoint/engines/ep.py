@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..posteriors import EvidenceGradient, GaussianPosterior, SiteFactor
@@ -78,6 +79,10 @@ class EP:
         -------
         GaussianPosterior
         """
+        with blas_threads_for(problem.size):
+            return self._infer(problem, start)
+
+    def _infer(self, problem: Problem, start: GaussianPosterior | None) -> GaussianPosterior:
         rows = _Rows.of(problem)
         sites = _Sites.zero(problem.size) if start is None else _Sites(start.tau / rows.copies, start.nu / rows.copies)
         state, sweeps = self._parallel(rows, sites)
@@ -93,7 +98,7 @@ class EP:
                 f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; raise softness or noise, "
                 "or sample with another engine.",
                 InferenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return _posterior(problem, rows, state, {"sweeps": sweeps, "updates": how, "error": state.error})
 

@@ -11,12 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import engines, readouts
+from .._threads import blas_threads_for
 from .._typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
-from ..likelihoods import Step
+from ..likelihoods import Likelihood, Step
 from ..posteriors import GaussianPosterior, Latent, Posterior, SampledPosterior
 from ..problem import as_generator, check_gram
 from ..tuning import Candidate, Model, infer, maximise_evidence
@@ -266,7 +267,8 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             (n_samples, n_classes).
         """
         cross, diag = self._kernel_values(X)
-        latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
+        with blas_threads_for(cross.shape[1]):
+            latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
         return latents[0] if len(latents) == 1 else Latent(*(np.stack(m, axis=1) for m in zip(*latents, strict=True)))
 
     def __sklearn_tags__(self) -> Any:
@@ -289,7 +291,7 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         kernel = make_kernel(self.kernel, data.X, data.weights)
         return Model(with_bias(kernel, check_bias(self.bias), tuned=self.optimizer is not None), likelihood, free)
 
-    def _engine(self, likelihood: Step) -> Any:
+    def _engine(self, likelihood: Likelihood) -> Any:
         name = self.engine
         if isinstance(name, str) and name == "sample":
             name = "elliptical-slice" if likelihood.softness > 0 else "billiard"
@@ -357,7 +359,8 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
     def _votes(self, X: Any) -> list[Array]:
         """Class probability of each posterior's positive class, averaged over draws."""
         cross, diag = self._kernel_values(X)
-        return [readouts.class_probability(posterior, cross, diag) for posterior in self._posteriors]
+        with blas_threads_for(cross.shape[1]):
+            return [readouts.class_probability(posterior, cross, diag) for posterior in self._posteriors]
 
     def _probabilities(self, latent: Latent) -> Array:
         mean, variance = latent
