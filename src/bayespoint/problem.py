@@ -49,7 +49,7 @@ class Problem:
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
-        gram = np.asarray(self.gram, dtype=np.float64)
+        gram = np.ascontiguousarray(self.gram, dtype=np.float64)  # engines read it by rows
         y = np.asarray(self.y, dtype=np.float64)
         weights = None if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:

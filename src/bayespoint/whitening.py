@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -65,9 +66,9 @@ class Whitened:
             values += sqrt(self.softness) * position[..., self.rank :]
         return values
 
-    def pull(self, impulse: Array) -> Array:
+    def pull(self, impulse: Array, rows: Any = slice(None)) -> Array:
         """The transpose of `latents`: impulses at rows as impulses on coordinates."""
-        values: Array = impulse @ self.factor
+        values: Array = impulse @ self.factor[rows]
         return np.concatenate([values, sqrt(self.softness) * impulse], axis=-1) if self.softness > 0 else values
 
     def features(self, cross: Array) -> Array:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from math import pi
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -107,13 +107,13 @@ class Billiard:
             return self._infer(problem, rng, start)
 
     def _infer(self, problem: Problem, rng: Any, start: Array | None) -> SampledPosterior:
-        loop, energy = _loop_of(problem)
         white = whiten(problem)
+        walls = _Walls.of(problem, white)
         origin = starting_position(problem, white, start)
         streams = as_generator(rng).spawn(self.chains)
         coordinates = np.empty((self.chains, self.draws, white.rank))
         chains = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_run_chain)(self, problem, white, origin, loop, energy, stream, kept)
+            delayed(_run_chain)(self, walls, white, origin, stream, kept)
             for stream, kept in zip(streams, coordinates, strict=True)
         )
         info = {
@@ -124,61 +124,72 @@ class Billiard:
         return SampledPosterior(problem, white, coordinates, info=info)
 
 
-def _loop_of(problem: Problem) -> tuple[Any, Array]:
-    """The compiled loop for a likelihood, and the energy of each row's wall or the slope of its hinge."""
-    likelihood = problem.likelihood
-    weights = np.ones(problem.size) if problem.weights is None else problem.weights
-    if isinstance(likelihood, Hinge):
-        return _fly_hinges, likelihood.C * weights
-    if isinstance(likelihood, Step):
-        if problem.weights is not None and likelihood.softness > 0:
-            raise InvalidProblemError(
-                "The billiard cannot weight rows under a soft boundary: repeat rows, or use softness=0 or engine EP."
-            )
-        q = likelihood.noise
-        return _fly_steps, weights * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
-    raise InvalidProblemError(f"Billiard samples Step and Hinge likelihoods, not {type(likelihood).__name__}.")
+class _Walls(NamedTuple):
+    """What the loops see: rows of positive length, each with the energy of its wall or the slope of its hinge."""
+
+    loop: Any
+    gram: Array
+    y: Array
+    diag: Array
+    energy: Array
+    rows: Any
+
+    @classmethod
+    def of(cls, problem: Problem, white: Whitened) -> _Walls:
+        likelihood = problem.likelihood
+        weights = np.ones(problem.size) if problem.weights is None else problem.weights
+        if isinstance(likelihood, Hinge):
+            loop, energy = _fly_hinges, likelihood.C * weights
+        elif isinstance(likelihood, Step):
+            if problem.weights is not None and likelihood.softness > 0:
+                raise InvalidProblemError(
+                    "The billiard cannot weight rows under a soft boundary: repeat rows, set softness=0, or use EP."
+                )
+            q = likelihood.noise
+            loop, energy = _fly_steps, weights * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
+        else:
+            raise InvalidProblemError(f"Billiard samples Step and Hinge likelihoods, not {type(likelihood).__name__}.")
+        gram, diag = problem.gram, np.diagonal(problem.gram) + white.softness
+        rows: Any = slice(None)
+        if not np.all(diag > 0):  # a latent that is always zero has no wall to hit
+            rows = np.flatnonzero(diag > 0)
+            gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
+        return cls(loop, gram, problem.y[rows], diag[rows], energy[rows], rows)
 
 
 def _run_chain(
-    engine: Billiard,
-    problem: Problem,
-    white: Whitened,
-    origin: Array,
-    loop: Any,
-    energy: Array,
-    rng: np.random.Generator,
-    kept: Array,
+    engine: Billiard, walls: _Walls, white: Whitened, origin: Array, rng: np.random.Generator, kept: Array
 ) -> tuple[float, float]:
     """One chain: fills `kept` with whitened coordinates; mean number of events a flight, largest drift seen."""
-    gram, y = problem.gram, problem.y
-    diag = np.diagonal(gram) + white.softness
     cos_t, sin_t = np.cos(engine.flight), np.sin(engine.flight)
     total = engine.warmup + engine.draws
     events = np.empty(total, dtype=np.int64)
     position = origin.copy()
-    theta = white.latents(position)
+    theta = np.ascontiguousarray(white.latents(position)[walls.rows])
     drift = 0.0
     for first in range(0, total, _BATCH):
         size = min(_BATCH, total - first)
         refresh = rng.standard_normal((size, white.dimension))
-        velocity = white.latents(refresh)
-        impulse = np.empty((size, problem.size))
-        counts = events[first : first + size]
-        stuck = loop(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, counts, engine.max_events)
+        velocity = np.ascontiguousarray(white.latents(refresh)[:, walls.rows])
+        impulse = np.empty_like(velocity)
+        stuck = walls.loop(
+            *(walls.gram, walls.y, walls.diag, walls.energy, theta, velocity, cos_t, sin_t, impulse),
+            events[first : first + size],
+            engine.max_events,
+        )
         if stuck:
             raise InvalidProblemError(
                 f"A flight met more than {engine.max_events} walls and was given up: version space is too thin for "
                 "the rounding of this Gram matrix; raise softness or noise."
             )
         refresh *= sin_t
-        refresh += white.pull(impulse)
+        refresh += white.pull(impulse, walls.rows)
         _accumulate(cos_t, position, refresh)  # w' = w cos T + g sin T + M' impulse
         skip = max(engine.warmup - first, 0)
         kept[max(first - engine.warmup, 0) : max(first - engine.warmup + size, 0)] = refresh[skip:, : white.rank]
         position = refresh[-1]
-        exact = white.latents(position)
-        drift = max(drift, float(np.max(np.abs(exact - theta)) / np.sqrt(diag.max())))
+        exact = np.ascontiguousarray(white.latents(position)[walls.rows])
+        drift = max(drift, float(np.max(np.abs(exact - theta), initial=0.0) / np.sqrt(walls.diag.max(initial=1e-300))))
         theta = exact
     if drift > 1e-6:
         warnings.warn(
