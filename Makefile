@@ -34,6 +34,9 @@ lint: .venv/.dev            ## style and types
 
 bench: .venv/.bench         ## speed as ratios of two programs in one run
 	$(BIN)/python benchmarks/ep.py
+	$(BIN)/python benchmarks/samplers.py
+	$(BIN)/python benchmarks/samplers.py --hinge 2
+	$(BIN)/python benchmarks/billiard.py
 
 experiments: .venv/.dev     ## the papers' tables and our own
 	$(BIN)/python experiments/herbrich2001/table1.py

@@ -11,9 +11,9 @@ import bayespoint
 
 ROOT = Path(bayespoint.__file__).parent
 LAYERS = [
-    {"_typing", "exceptions"},
+    {"_typing", "_threads", "exceptions"},
     {"kernels", "kernel_gradients", "likelihoods"},
-    {"problem", "posteriors"},
+    {"problem", "whitening", "posteriors"},
     {"engines", "readouts", "bounds", "evidence", "diagnostics"},
     {"tuning"},
     {"estimators"},
@@ -21,7 +21,14 @@ LAYERS = [
     {"plots", "demo", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-NEIGHBOURS = {("posteriors", "problem"), ("demo", "plots"), ("cli", "demo"), ("cli", "plots")}
+NEIGHBOURS = {
+    ("posteriors", "problem"),
+    ("posteriors", "whitening"),
+    ("whitening", "problem"),
+    ("demo", "plots"),
+    ("cli", "demo"),
+    ("cli", "plots"),
+}
 
 
 def imported_parts(source, package):

@@ -9,8 +9,8 @@ STEPS = [Step(), Step(0.0, 0.5), Step(0.1), Step(0.05, 0.1)]
 
 
 @pytest.fixture
-def solve(rng):
-    X = rng.normal(size=(25, 2))
+def solve():
+    X = np.random.default_rng(0).normal(size=(25, 2))
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
 
     def posterior(step):

@@ -103,8 +103,8 @@ def whiten(problem: Problem) -> Whitened:
     tolerance = n * np.finfo(float).eps * float(np.diagonal(gram).max())
     lower, pivots, rank, _ = lapack.dpstrf(gram.T, tol=tolerance, lower=1)  # the transpose: a copy in Fortran order
     order = pivots - 1
-    factor = np.empty((n, rank))
-    for start in range(0, n, 512):  # by blocks: the triangle's upper half still holds entries of the Gram matrix
-        rows = slice(start, min(start + 512, n))
-        factor[order[rows]] = np.tril(lower[rows, :rank], start)
+    factor = lower[:, :rank]
+    for start in range(0, rank, 64):  # rows back in their order, in place: one copy of the Gram matrix is enough
+        columns = slice(start, min(start + 64, rank))
+        factor[order, columns] = np.tril(factor[:, columns], -start)  # above the diagonal the Gram matrix is left over
     return Whitened(factor, order[:rank], problem.likelihood.softness)

@@ -80,7 +80,7 @@ class ClassicBilliard:
         centre, bounces, escapes, rho = _play(
             gram,
             problem.y,
-            white.factor,
+            np.ascontiguousarray(white.factor),
             np.sqrt(white.softness),
             white.latents(ball),
             ball,

@@ -1,0 +1,33 @@
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayespoint import BayesPointClassifier
+
+CONFIGURATIONS = [
+    BayesPointClassifier(),
+    BayesPointClassifier(optimizer=None),
+    BayesPointClassifier("linear", optimizer=None),
+    BayesPointClassifier("precomputed", optimizer=None),
+    BayesPointClassifier(noise=0.05, softness=0.5, optimizer=None),
+    BayesPointClassifier(class_weight="balanced", optimizer=None),
+]
+NOT_A_KERNEL = {
+    "check_positive_only_tag_during_fit": "shifts the Gram matrix, which is then no longer positive semi-definite",
+    "check_estimators_dtypes": "cuts the Gram matrix to integers, which is then no longer positive semi-definite",
+    "check_decision_proba_consistency": "hands in rows of features where a square Gram matrix is due",
+}
+
+
+def expected_failures(estimator):
+    return NOT_A_KERNEL if estimator.kernel == "precomputed" else {}
+
+
+def test_there_are_at_most_three_expected_failures():
+    assert sum(len(expected_failures(estimator)) for estimator in CONFIGURATIONS) <= 3
+
+
+# Constant features warn by design; some checks feed them.
+@pytest.mark.filterwarnings("ignore:Constant features:UserWarning")
+@parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=expected_failures)
+def test_scikit_learn_conformance(estimator, check):
+    check(estimator)

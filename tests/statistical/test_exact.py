@@ -1,0 +1,137 @@
+"""Every sampler against brute force, on problems small enough for that."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from exactness import HINGES, KINDS, STEPS, assert_exact, case_of
+
+from bayespoint import Hinge, Problem, Step
+from bayespoint.engines import Billiard, EllipticalSlice, GibbsSampler, billiard
+
+FAST, MANY = 400_000, 4_000_000
+BILLIARD = Billiard(draws=4000, warmup=20)
+SLICES = EllipticalSlice(draws=800, chains=24)
+GIBBS = GibbsSampler(draws=6000, chains=2, warmup=100)
+
+CELLS = [
+    (kind, likelihood, 2 + (4 * i + j) % 7 if getattr(likelihood, "C", 1) < 5 else 2 + j)
+    for i, likelihood in enumerate(STEPS + HINGES)
+    for j, kind in enumerate(KINDS)
+]
+STEP_CELLS = [cell for cell in CELLS if isinstance(cell[1], Step)]
+
+
+def label(value):
+    return str(value)
+
+
+@pytest.mark.parametrize(("kind", "likelihood", "size"), CELLS, ids=label)
+def test_the_billiard_is_exact(kind, likelihood, size, seed):
+    case = case_of(kind, likelihood, size, seed)
+    assert_exact(case, BILLIARD.infer(case.problem, rng=seed), FAST, seed)
+
+
+@pytest.mark.parametrize(("kind", "likelihood", "size"), CELLS, ids=label)
+def test_elliptical_slices_are_exact(kind, likelihood, size, seed):
+    case = case_of(kind, likelihood, size, seed)
+    assert_exact(case, SLICES.infer(case.problem, rng=seed), FAST, seed)
+
+
+@pytest.mark.parametrize(("kind", "likelihood", "size"), STEP_CELLS, ids=label)
+def test_the_gibbs_sampler_is_exact(kind, likelihood, size, seed):
+    case = case_of(kind, likelihood, size, seed)
+    assert_exact(case, GIBBS.infer(case.problem, rng=seed), FAST, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 4, 6, 8])
+@pytest.mark.parametrize(("kind", "likelihood"), product(KINDS, STEPS + HINGES), ids=label)
+def test_the_billiard_is_exact_to_four_million_draws(kind, likelihood, size, seed):
+    if likelihood == Hinge(10.0) and size > 4:
+        size = 3  # more would leave no draw of the prior with a weight
+    case = case_of(kind, likelihood, size, seed)
+    assert_exact(case, Billiard(draws=50_000).infer(case.problem, rng=seed), MANY, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "likelihood", "size"), CELLS, ids=label)
+def test_slices_and_gibbs_are_exact_to_four_million_draws(kind, likelihood, size, seed):
+    case = case_of(kind, likelihood, size, seed)
+    assert_exact(case, EllipticalSlice(draws=4000, chains=50).infer(case.problem, rng=seed), MANY, seed)
+    if isinstance(likelihood, Step):
+        assert_exact(case, GibbsSampler(draws=40_000, warmup=100).infer(case.problem, rng=seed), MANY, seed)
+
+
+@pytest.mark.parametrize("likelihood", [Step(0.1), Hinge(1.0)], ids=label)
+@pytest.mark.parametrize("flight", [0.4, 2.0, 3.0])
+def test_a_flight_of_any_length_is_exact(likelihood, flight, seed):
+    case = case_of("rbf", likelihood, 4, seed)
+    engine = Billiard(draws=10_000, warmup=100, flight=flight)
+    assert_exact(case, engine.infer(case.problem, rng=seed), FAST, seed)
+
+
+@pytest.mark.parametrize("engine", [BILLIARD, SLICES, GIBBS], ids=lambda e: type(e).__name__)
+def test_weights_are_powers_of_the_likelihood(engine, seed):
+    case = case_of("rbf", Step(0.2), 4, seed)
+    weighted = Problem(case.problem.gram, case.problem.y, Step(0.2), weights=[2.0, 0.5, 1.0, 3.0])
+    case = type(case)(weighted, case.joint)
+    assert_exact(case, engine.infer(weighted, rng=seed), FAST, seed)
+
+
+@pytest.mark.parametrize("engine", [BILLIARD, SLICES], ids=lambda e: type(e).__name__)
+def test_weights_are_powers_of_the_hinge(engine, seed):
+    case = case_of("skewed", Hinge(1.0), 4, seed)
+    weighted = Problem(case.problem.gram, case.problem.y, Hinge(1.0), weights=[2.0, 0.5, 1.0, 3.0])
+    case = type(case)(weighted, case.joint)
+    assert_exact(case, engine.infer(weighted, rng=seed), FAST, seed)
+
+
+# What must fail. Each mistake is one that a sign or a factor in the loop would make.
+
+
+def halve_the_energy(loop, gram, y, diag, energy, *rest):
+    return loop(gram, y, diag, energy / 2, *rest)
+
+
+def mistake_the_normal_speed(loop, gram, y, diag, energy, *rest):
+    return loop(gram, y, 1.5 * diag, energy, *rest)
+
+
+def reflect_instead_of_crossing(loop, gram, y, diag, energy, *rest):
+    return loop(gram, y, diag, np.full_like(energy, 1e9), *rest)
+
+
+def start_from_the_wrong_side(loop, gram, y, *rest):
+    return loop(gram, -y, *rest)
+
+
+MISTAKES = [
+    (halve_the_energy, "rbf", Step(0.05), 4),
+    (halve_the_energy, "rbf", Step(0.05, 0.5), 4),
+    (halve_the_energy, "skewed", Hinge(2.0), 4),
+    (mistake_the_normal_speed, "skewed", Step(0.05), 4),
+    (mistake_the_normal_speed, "rbf", Step(), 4),
+    (mistake_the_normal_speed, "linear", Step(0.0, 0.5), 4),
+    (reflect_instead_of_crossing, "rbf", Step(0.3), 4),
+    (start_from_the_wrong_side, "rbf", Step(0.3), 4),
+    (start_from_the_wrong_side, "rbf", Hinge(0.5), 4),
+]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "kind", "likelihood", "size"), MISTAKES, ids=lambda v: getattr(v, "__name__", str(v))
+)
+@pytest.mark.filterwarnings("ignore:Latents drifted")
+def test_brute_force_tells_a_wrong_flight(mistake, kind, likelihood, size, seed, monkeypatch):
+    case = case_of(kind, likelihood, size, seed)
+    right = billiard._loop_of
+
+    def wrong(problem):
+        loop, energy = right(problem)
+        return lambda *args: mistake(loop, *args), energy
+
+    monkeypatch.setattr(billiard, "_loop_of", wrong)
+    posterior = BILLIARD.infer(case.problem, rng=seed)
+    with pytest.raises(AssertionError, match=r"off by"):
+        assert_exact(case, posterior, FAST, seed)
