@@ -3,9 +3,9 @@
     python benchmarks/samplers.py [--sizes 20,100,200,400,1000] [--seconds 20] [--only billiard,gibbs]
 
 RBF kernel of unit length scale in four dimensions, labels of a linear teacher, hard walls. The figure is the median
-over 20 test points of the effective sample size of the normalised output f(x) / |w|, divided by the sampling time (set-up
-and compilation left out for all). A sampler that makes fewer than 100 effective draws in its time is marked "capped":
-its figure is then an upper guess, since short chains look better than they are.
+over 20 test points of the effective sample size of the normalised output f(x) / |w|, divided by the sampling time
+(set-up and compilation left out for all). A sampler that makes fewer than 100 effective draws in its time is marked
+"capped": its figure is then an upper guess, since short chains look better than they are.
 """
 
 from __future__ import annotations
