@@ -9,6 +9,7 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathja
 myst_enable_extensions = ["dollarmath"]
 autosummary_generate = True
 numpydoc_show_class_members = False
+suppress_warnings = ["ref.ref"]  # inherited docstrings point into the manual of scikit-learn
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"bayespoint {version}"
