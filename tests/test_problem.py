@@ -10,7 +10,8 @@ from bayespoint.problem import as_generator, low_rank_factor, separating_latents
 def test_a_problem_keeps_plain_lists_as_arrays():
     problem = Problem([[1, 0], [0, 1]], [1, -1], Step(), [1, 2])
     assert problem.size == 2
-    assert all(a.dtype == np.float64 for a in (problem.gram, problem.y, problem.weights))
+    assert all(a.dtype == np.float64 for a in (problem.gram, problem.y))
+    np.testing.assert_array_equal(problem.exponents, [1.0, 2.0])
 
 
 def test_a_problem_cannot_be_changed():
@@ -78,6 +79,12 @@ def test_exclusive_or_is_not_linearly_separable_but_separable_in_degree_two():
     with pytest.raises(EmptyVersionSpaceError):
         Problem(X @ X.T + 1, y, Step()).raise_if_empty()
     Problem((X @ X.T) ** 2, y, Step()).raise_if_empty()
+
+
+def test_rounding_of_a_low_rank_kernel_separates_nothing():
+    x = np.array([-1.0, 0.5, 1.0])
+    with pytest.raises(EmptyVersionSpaceError, match="no function of this kernel separates"):
+        Problem(np.outer(x, x) + 1, [1, -1, 1], Step()).raise_if_empty()
 
 
 def test_the_duplicates_named_are_those_of_the_input_order():

@@ -71,5 +71,6 @@ def _rbf(kernel: RBF, X: Any, g: Array) -> Array:
     scaled = np.asarray(X) / kernel.length_scale
     scaled = scaled - scaled.mean(axis=0)  # distances do not change, rounding does
     m = g * kernel(X)
+    np.fill_diagonal(m, 0.0)  # a point has no distance from itself; left in, it would cancel only up to rounding
     by_feature = 2 * (m.sum(axis=1) @ np.square(scaled) - np.einsum("ip,ip->p", scaled, m @ scaled))
     return np.asarray(by_feature if kernel.anisotropic else [by_feature.sum()])

@@ -304,8 +304,7 @@ class SampledPosterior:
                 "Draws inside hard walls do not tell what a row's absence would change: use the EP engine, or softness."
             )
         latents = self.latents.reshape(-1, self.problem.size)
-        weights = 1.0 if self.problem.weights is None else self.problem.weights
-        log_weight = -weights * likelihood.log_likelihood(y, latents)
+        log_weight = -self.problem.exponents * likelihood.log_likelihood(y, latents)
         weight = np.exp(log_weight - log_weight.max(axis=0))
         weight /= weight.sum(axis=0)
         mean = (weight * latents).sum(axis=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, lapack
@@ -13,7 +13,42 @@ from ._typing import Array
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
 from .likelihoods import Likelihood
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "Weights"]
+
+
+class Weights(NamedTuple):
+    """Row i counts as `copies[i]` rows with the likelihood to the `power[i]`: one copy or more, a power of at most one.
+
+    Only the product matters to the model; the split says which product of factors expectation propagation works on, so
+    that repeating a row and weighting it come to the same.
+
+    Examples
+    --------
+    >>> from bayespoint.problem import Weights
+    >>> Weights.of([2.0, 0.5])
+    Weights(copies=array([2., 1.]), power=array([1. , 0.5]))
+    """
+
+    copies: Array
+    power: Array
+
+    @classmethod
+    def of(cls, weights: Any, power: Any = 1.0) -> Weights:
+        """From plain weights, of rows that may come with a power already."""
+        total = np.asarray(weights, dtype=np.float64) * power
+        copies = np.maximum(total / np.minimum(power, 1.0), 1.0)  # a power above one is copies
+        with np.errstate(invalid="ignore"):
+            return cls(copies, total / copies)
+
+    @property
+    def total(self) -> Array:
+        """The weight as one number a row."""
+        return self.copies * self.power
+
+    @property
+    def are_positive(self) -> bool:
+        """Whether all weights are finite and above zero."""
+        return bool(np.all((self.total > 0) & np.isfinite(self.total)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +63,7 @@ class Problem:
         Labels -1 and +1.
     likelihood : Step or Hinge
         How labels follow from latents.
-    weights : array-like of shape (n,), optional
+    weights : array-like of shape (n,) or Weights, optional
         Positive weights; a whole number means as many copies of the row. One each by default.
     check : bool, default=True
         Whether to test that `gram` is positive semi-definite, at the price of a Cholesky decomposition.
@@ -45,18 +80,20 @@ class Problem:
     gram: Array
     y: Array
     likelihood: Likelihood
-    weights: Array | None = None
+    weights: Weights | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
         gram = np.ascontiguousarray(self.gram, dtype=np.float64)  # engines read it by rows
         y = np.asarray(self.y, dtype=np.float64)
-        weights = None if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        weights = (
+            self.weights if self.weights is None or isinstance(self.weights, Weights) else Weights.of(self.weights)
+        )
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
             raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
         if y.shape != (len(gram),) or not np.all(np.abs(y) == 1):
             raise InvalidProblemError(f"y must hold {len(gram)} labels -1 or +1, one for each row of the Gram matrix.")
-        if weights is not None and (weights.shape != y.shape or not np.all((weights > 0) & np.isfinite(weights))):
+        if weights is not None and not (weights.copies.shape == y.shape and weights.are_positive):
             raise InvalidProblemError(f"weights must be {len(gram)} finite positive numbers; drop rows of weight zero.")
         if check:
             check_gram(gram)
@@ -67,6 +104,11 @@ class Problem:
     def size(self) -> int:
         """Number of training points."""
         return len(self.y)
+
+    @property
+    def exponents(self) -> Array:
+        """Power of each row's likelihood: its weight."""
+        return np.ones(self.size) if self.weights is None else self.weights.total
 
     def raise_if_empty(self) -> None:
         """Raise `EmptyVersionSpaceError` if a hard boundary leaves no function at all.
@@ -109,7 +151,7 @@ def check_gram(gram: Array) -> None:
 def low_rank_factor(gram: Array) -> Array:
     """``M`` with ``M M' = gram`` and as many columns as the numerical rank, by decreasing variance."""
     values, vectors = eigh(gram)
-    keep = values > len(gram) * np.finfo(float).eps * max(values[-1], 0.0)
+    keep = values > 100 * len(gram) * np.finfo(float).eps * max(values[-1], 0.0)  # below that it is rounding
     factor: Array = (vectors[:, keep] * np.sqrt(values[keep]))[:, ::-1]
     return factor
 

@@ -19,7 +19,9 @@ from .exceptions import InferenceWarning, InvalidProblemError
 from .kernel_gradients import contract_gradient
 from .likelihoods import Likelihood
 from .posteriors import GaussianPosterior, Posterior
-from .problem import Problem, as_generator
+from .problem import Problem, Weights, as_generator
+
+_POLISHED = 60  # rows up to which the maximum is followed down to rounding: cheap there, and as reproducible
 
 __all__ = ["Candidate", "Model", "infer", "maximise_evidence"]
 
@@ -101,7 +103,7 @@ def infer(
     model: Model,
     X: Any,
     targets: Sequence[Array],
-    weights: Array | None,
+    weights: Weights | None,
     engine: Any,
     *,
     rng: Any = None,
@@ -135,7 +137,7 @@ def maximise_evidence(
     model: Model,
     X: Any,
     targets: Sequence[Array],
-    weights: Array | None = None,
+    weights: Weights | None = None,
     *,
     engine: EP | None = None,
     n_restarts: int = 0,
@@ -153,7 +155,7 @@ def maximise_evidence(
         Training inputs.
     targets : sequence of ndarray of shape (n,)
         Labels -1 and +1; several vectors (one class against the rest) share the kernel.
-    weights : ndarray of shape (n,), optional
+    weights : Weights, optional
         Weights of the rows.
     engine : EP, optional
         Engine with a log-evidence and its gradient.
@@ -203,6 +205,8 @@ def maximise_evidence(
         if climb.stopped:
             break
     assert climb.best is not None
+    if len(targets[0]) <= _POLISHED and not climb.stopped:
+        climb.polish(model, engine)
     return infer(climb.best.model, X, targets, weights, engine, start=climb.best, n_jobs=n_jobs)
 
 
@@ -215,6 +219,7 @@ class _Climb:
         self.best: Candidate | None = None
         self.last: Candidate | None = None
         self.evaluations, self.stopped = 0, False
+        self.options = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-3}
 
     def run(self, model: Model, theta: Array) -> None:
         self.last = None
@@ -236,8 +241,15 @@ class _Climb:
             method="L-BFGS-B",
             bounds=model.bounds,
             callback=self.after_iteration,
-            options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-3},
+            options=self.options,
         )
+
+    def polish(self, model: Model, engine: EP) -> None:
+        """Follow the gradient down to rounding, so that equal data in another guise give equal answers."""
+        assert self.best is not None
+        self.data = (*self.data[:3], replace(engine, tolerance=min(engine.tolerance, 1e-9)))
+        self.options = {"maxiter": 100, "ftol": 0.0, "gtol": 1e-8}
+        self.run(model, self.best.model.theta)
 
     def negative_evidence(self, theta: Array, model: Model) -> tuple[float, Array]:
         with warnings.catch_warnings():  # a rough patch on the way up is not the user's concern

@@ -97,6 +97,14 @@ def whiten(problem: Problem) -> Whitened:
     Returns
     -------
     Whitened
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.whitening import whiten
+    >>> whiten(Problem(np.ones((3, 3)), [1, 1, 1], Step(softness=0.5))).dimension
+    4
     """
     gram = problem.gram
     n = problem.size

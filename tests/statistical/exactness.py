@@ -18,7 +18,7 @@ NEW = 3  # test points
 ERRORS = 4.0  # combined Monte Carlo standard errors that a figure may be off
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A problem, and the Gram matrix of its training points followed by the test points."""
 
@@ -46,13 +46,22 @@ def joint_gram(kind, size, rng):
 
 @cache
 def case_of(kind, likelihood, size, seed):
-    """Labels of a function drawn from the prior; one is turned round where the likelihood allows it."""
+    """The first random problem that the prior has enough draws for.
+
+    Labels are those of a function drawn from the prior; one is turned round where the likelihood allows it.
+    """
     rng = np.random.default_rng([seed, size, KINDS.index(kind)])
-    joint = joint_gram(kind, size + NEW, rng)
-    y = np.sign(root_of(joint) @ rng.standard_normal(len(joint)))[:size]
-    if not likelihood.is_hard and getattr(likelihood, "C", 1.0) < 5:
-        y[-1] *= -1
-    return Case(Problem(joint[:size, :size], y, likelihood), joint)
+    steep = getattr(likelihood, "C", 1.0) > 5
+    while True:
+        joint = joint_gram(kind, size + NEW, rng) * (9.0 if steep else 1.0)  # functions that reach a margin of one
+        root = root_of(joint)
+        y = np.sign(root @ rng.standard_normal(len(joint)))[:size]
+        if not likelihood.is_hard and not steep:
+            y[-1] *= -1
+        f = rng.standard_normal((20_000, len(joint))) @ root[:size].T
+        w = np.prod(likelihood_of(likelihood, y * f), axis=1)
+        if w.sum() ** 2 > 100 * (w**2).sum():
+            return Case(Problem(joint[:size, :size], y, likelihood), joint)
 
 
 def root_of(gram):
@@ -82,18 +91,17 @@ def brute_force(case, n_draws, seed):
     n = problem.size
     rng = np.random.default_rng([seed, 999])
     root, inverse = root_of(case.joint), np.linalg.pinv(problem.gram, hermitian=True)
-    weights = 1.0 if problem.weights is None else problem.weights
     sums = [0.0] * 5
     for _ in range(n_draws // 100_000):
         f = rng.standard_normal((100_000, len(root))) @ root.T
         train, new = f[:, :n], f[:, n:]
-        w = np.prod(likelihood_of(problem.likelihood, problem.y * train) ** weights, axis=1)
+        w = np.prod(likelihood_of(problem.likelihood, problem.y * train) ** problem.exponents, axis=1)
         alpha = train @ inverse
         g = figures(train, alpha @ case.cross.T, np.sqrt((alpha * train).sum(axis=1)), (new > 0).astype(float))
         parts = w.sum(), w @ g, (w**2).sum(), w**2 @ g, w**2 @ g**2
         sums = [total + part for total, part in zip(sums, parts, strict=True)]
     w, wg, ww, wwg, wwgg = sums
-    assert w**2 / ww > 300, "too few effective draws for a witness"
+    assert w**2 / ww > 1000, "too few effective draws for a witness"
     mean = wg / w
     return mean, np.sqrt(np.maximum(wwgg - 2 * mean * wwg + mean**2 * ww, 0.0)) / w
 

@@ -137,7 +137,7 @@ class _Walls(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, white: Whitened) -> _Walls:
         likelihood = problem.likelihood
-        weights = np.ones(problem.size) if problem.weights is None else problem.weights
+        weights = problem.exponents
         if isinstance(likelihood, Hinge):
             loop, energy = _fly_hinges, likelihood.C * weights
         elif isinstance(likelihood, Step):
@@ -149,12 +149,34 @@ class _Walls(NamedTuple):
             loop, energy = _fly_steps, weights * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
         else:
             raise InvalidProblemError(f"Billiard samples Step and Hinge likelihoods, not {type(likelihood).__name__}.")
-        gram, diag = problem.gram, np.diagonal(problem.gram) + white.softness
+        gram, diag, y = problem.gram, np.diagonal(problem.gram) + white.softness, problem.y
         rows: Any = slice(None)
-        if not np.all(diag > 0):  # a latent that is always zero has no wall to hit
-            rows = np.flatnonzero(diag > 0)
+        if isinstance(likelihood, Step) and likelihood.noise > 0 and white.softness == 0:
+            y, energy = _merge_coincident(gram, y, energy)
+            live = (diag > 0) & (energy > 0)  # a latent that is always zero has no wall to hit
+        else:
+            live = diag > 0
+        if not live.all():
+            rows = np.flatnonzero(live)
             gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
-        return cls(loop, gram, problem.y[rows], diag[rows], energy[rows], rows)
+        return cls(loop, gram, y[rows], diag[rows], energy[rows], rows)
+
+
+def _merge_coincident(gram: Array, y: Array, energy: Array) -> tuple[Array, Array]:
+    """Walls on top of each other as one wall, at the first of their rows, with the sum of their energies.
+
+    Rows i and j share a wall if their latents are proportional, ``K_ij^2 = K_ii K_jj``. Met one after the other, a wall
+    to climb would turn the ball back that the next one would have let through.
+    """
+    signed = y * energy
+    diag = np.diagonal(gram)
+    for i in range(len(y)):
+        row = gram[i, i + 1 :]
+        same = i + 1 + np.flatnonzero((row * row >= (1 - 1e-12) * diag[i] * diag[i + 1 :]) & (row != 0))
+        if same.size and signed[i] != 0:
+            signed[i] += np.sum(np.sign(gram[i, same]) * signed[same])
+            signed[same] = 0.0
+    return np.where(signed < 0, -1.0, 1.0), np.abs(signed)
 
 
 def _run_chain(

@@ -103,7 +103,7 @@ class _Ellipse:
         self.mean = factor @ self.centre
         self.root = np.ascontiguousarray(solve_triangular(lower, factor.T, lower=True).T)
         self.tau, self.nu = gaussian.tau, gaussian.nu
-        self.weights = 1.0 if problem.weights is None else problem.weights
+        self.weights = problem.exponents
 
     def latents(self, z: Array) -> Array:
         return self.mean + z @ self.root.T

@@ -90,7 +90,7 @@ class EP:
         if not state.error <= _SETTLED:
             state, more = self._sequential(rows, state)
             sweeps, how = sweeps + more, "sequential"
-        if problem.likelihood.is_hard and not np.all(problem.y * state.mean > 0):
+        if problem.likelihood.is_hard and not (state.error <= _SETTLED and np.all(problem.y * state.mean > 0)):
             problem.raise_if_empty()
         if not state.error <= _SETTLED:
             warnings.warn(
@@ -153,14 +153,15 @@ class _Rows(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem) -> _Rows:
-        weights = np.ones(problem.size) if problem.weights is None else problem.weights
+        ones = np.ones(problem.size)
+        copies, power = (ones, ones) if problem.weights is None else problem.weights
         return cls(
             problem.gram,
             np.diagonal(problem.gram).copy(),
             problem.y,
             problem.likelihood,
-            np.maximum(weights, 1.0),
-            np.minimum(weights, 1.0),
+            copies,
+            power,
             problem.likelihood.is_log_concave,
         )
 

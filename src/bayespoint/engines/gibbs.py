@@ -81,8 +81,7 @@ def _run_chain(
     engine: GibbsSampler, problem: Problem, white: Whitened, start: Array, rng: np.random.Generator
 ) -> Array:
     q = getattr(problem.likelihood, "noise", 0.0)
-    weights = np.ones(problem.size) if problem.weights is None else problem.weights
-    energy = weights * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
+    energy = problem.exponents * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
     # Step 1: an arbitrary starting point of unit length
     w = start if start.any() else rng.standard_normal(white.dimension)
     w = w / np.linalg.norm(w)

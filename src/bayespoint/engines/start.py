@@ -19,13 +19,30 @@ def starting_position(problem: Problem, white: Whitened, latents: Array | None =
 
     Only a hard boundary is a search: a perceptron, then interpolation of the labels, then a linear programme whose
     answer is final. Raises `EmptyVersionSpaceError` if there is no feasible point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines.start import starting_position
+    >>> from bayespoint.whitening import whiten
+    >>> problem = Problem(np.eye(2), [1, -1], Step())
+    >>> starting_position(problem, whiten(problem))
+    array([ 1., -1.])
     """
     position = np.zeros(white.dimension)
     hard = problem.likelihood.is_hard
     if latents is not None:
-        position[: white.rank] = _coordinates(white, np.asarray(latents, dtype=np.float64))
+        latents = np.asarray(latents, dtype=np.float64)
+        if latents.shape != (problem.size,) or not np.isfinite(latents).all():
+            raise InvalidProblemError(f"start must be {problem.size} finite numbers, a latent for each row.")
+        position[: white.rank] = _coordinates(white, latents)
         if hard and not _separates(problem, white, position):
             raise InvalidProblemError("The start is not in version space: its signs must be the labels.")
+        if white.softness > 0:  # latent noise that takes f to the right side
+            f = white.factor @ position[: white.rank]
+            root = np.sqrt(white.softness)
+            position[white.rank :] = (problem.y * np.maximum(problem.y * f, root) - f) / root
         return position
     if white.softness > 0:
         position[white.rank :] = problem.y  # h = y sqrt(s), whatever the kernel

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from .. import engines, readouts
@@ -187,7 +188,10 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             data = check_training_set(self, X, y, sample_weight, self.class_weight, self._pairwise)
             model = self._model(data)
             points = Points.of(
-                data.X, model.kernel, data.kept if self._pairwise else None, takes_sparse=callable(self.kernel)
+                data.X,
+                model.kernel,
+                data.kept if self._pairwise else None,
+                takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
             )
             check_gram(model.kernel(points.X))
             progress = FitProgress(self, X, y)
@@ -217,7 +221,8 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             return (
                 np.squeeze(np.log(p) - np.log1p(-p), axis=-1) if len(self.classes_) == 2 else np.log(p) - np.log1p(-p)
             )
-        return self.likelihood_.score(*self.latent(X))
+        mean, variance = self.latent(X)
+        return self.likelihood_.score(mean, variance)
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities.
@@ -251,7 +256,8 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         ndarray of shape (n_samples,)
             Always ``classes_[predict_proba(X).argmax(axis=1)]``.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
 
     def latent(self, X: Any) -> Latent:
         """Posterior mean and variance of the latent function.
@@ -289,7 +295,7 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         noise, softness = (number_or_evidence(name, getattr(self, name)) for name in ("noise", "softness"))
         likelihood = Step(0.05 if noise is None else noise, 1.0 if softness is None else softness)
         free = tuple(name for name, value in (("noise", noise), ("softness", softness)) if value is None)
-        kernel = make_kernel(self.kernel, data.X, data.weights)
+        kernel = make_kernel(self.kernel, data.X, data.weights.total if data.weights else None)
         return Model(with_bias(kernel, check_bias(self.bias), tuned=self.optimizer is not None), likelihood, free)
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
@@ -375,7 +381,7 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         cavities = [posterior.leave_one_out for posterior in self._posteriors]
         moments = (np.stack(m, axis=1) if len(cavities) > 1 else m[0] for m in zip(*cavities, strict=True))
         known = self._probabilities(Latent(*moments))
-        if len(known) == np.shape(X)[0]:
+        if len(known) == data.n_rows:
             return known
         proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
         proba[data.kept] = known

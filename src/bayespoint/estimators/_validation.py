@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._typing import Array, Matrix
 from ..exceptions import InvalidProblemError
+from ..problem import Weights
 
 __all__ = [
     "TrainingSet",
@@ -36,8 +37,9 @@ class TrainingSet(NamedTuple):
     X: Matrix
     y: Any  # index into `classes`
     classes: Any
-    weights: Array | None
+    weights: Weights | None
     kept: Any  # which of the user's rows these are
+    n_rows: int  # how many the user handed in
 
     @property
     def targets(self) -> list[Array]:
@@ -58,7 +60,7 @@ def check_training_set(
         raise ValueError(
             f"A precomputed kernel must be a square matrix of shape (n_samples, n_samples), got {X.shape}."
         )
-    weights = None
+    weights, power = None, np.float64(1.0)
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     kept = np.arange(n) if weights is None else np.flatnonzero(weights)
@@ -73,12 +75,11 @@ def check_training_set(
         X = X[kept][:, kept] if pairwise else X[kept]
     if class_weight is not None:
         by_class = compute_class_weight(class_weight, classes=classes, y=y[kept], sample_weight=weights)
-        weights = by_class[codes] if weights is None else weights * by_class[codes]
-    if weights is not None and np.all(weights == 1):
-        weights = None
+        power = by_class[codes]
+    product = Weights.of(np.ones(len(kept)) if weights is None else weights, power)
     if not pairwise:
         _check_variation(X)
-    return TrainingSet(X, codes, classes, weights, kept)
+    return TrainingSet(X, codes, classes, None if np.all(product.total == 1) else product, kept, n)
 
 
 def check_inputs(estimator: BaseEstimator, X: Any, pairwise: bool) -> Matrix:

@@ -69,7 +69,10 @@ class Step:
 
     def log_likelihood(self, y: Array, f: Array) -> Array:
         """``log(noise + (1 - 2 noise) Phi(y f / sqrt(softness)))``; minus infinity on the wrong side of a hard wall."""
-        return self.log_probability(y * f, np.zeros_like(f))
+        if self.softness > 0:
+            return self.log_probability(y * f, np.zeros_like(f))
+        wrong = log(self.noise) if self.noise > 0 else -np.inf
+        return np.where(y * f > 0, log(1 - self.noise), wrong)
 
     # -- expectation propagation ---------------------------------------------------------------------------------
 

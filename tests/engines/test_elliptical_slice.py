@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from bayespoint import Hinge, Problem, Step
+from bayespoint.diagnostics import ess, mcse
+from bayespoint.engines import EP, Billiard, EllipticalSlice
+from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
+
+LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.1, 0.5), Hinge(2.0)]
+
+
+def problem_of(likelihood, rng, size=12, weights=None):
+    X = rng.normal(size=(size, 2))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    if not likelihood.is_hard:
+        y[:2] *= -1
+    return Problem(2 * RBF(1.0)(X) + 0.2, y, likelihood, weights)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
+def test_a_seed_fixes_the_draws(likelihood, rng):
+    problem = problem_of(likelihood, rng)
+    engine = EllipticalSlice(draws=80)
+    one, two, other = (engine.infer(problem, rng=s).coordinates for s in (3, 3, 4))
+    np.testing.assert_array_equal(one, two)
+    assert not np.array_equal(one, other)
+    assert not np.array_equal(one[0], one[1])
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
+def test_means_are_those_of_the_billiard(likelihood, rng, seed):
+    problem = problem_of(likelihood, rng)
+    slices = EllipticalSlice(draws=800, chains=16, warmup=200).infer(problem, rng=seed)
+    exact = Billiard(draws=5000).infer(problem, rng=seed)
+    for power in (1, 2):
+        one, other = slices.latents**power, exact.latents**power
+        z = (one.mean(axis=(0, 1)) - other.mean(axis=(0, 1))) / np.hypot(mcse(one), mcse(other))
+        assert np.all(np.abs(z) < 4)
+
+
+@pytest.mark.parametrize("weights", [None, "some"])
+def test_hinges_take_few_proposals_and_mix_at_once(weights, rng):
+    weights = rng.choice([0.5, 1.0, 3.0], 60) if weights else None
+    posterior = EllipticalSlice(draws=500).infer(problem_of(Hinge(2.0), rng, 60, weights), rng=0)
+    # the first proposal of a slice is accepted where the likelihood is nearly that of the sites
+    assert posterior.info["proposals_per_step"] < 4 * 3  # of four chains
+    assert np.median(ess(posterior.latents)) > (0.1 if weights is not None else 0.3) * 2000
+
+
+@pytest.mark.parametrize("likelihood", [Hinge(2.0), Step(0.1), Step(0.1, 0.5)], ids=str)
+def test_whole_weights_are_copies(likelihood, rng, seed):
+    weights = np.array([2.0, 1.0, 3.0, 1.0, 1.0])
+    weighted = problem_of(likelihood, rng, 5, weights)
+    rows = np.repeat(np.arange(5), weights.astype(int))
+    copies = Problem(weighted.gram[np.ix_(rows, rows)], weighted.y[rows], likelihood)
+    engine = EllipticalSlice(draws=800, chains=16)
+    one, other = engine.infer(weighted, rng=seed), engine.infer(copies, rng=seed + 100)
+    first = np.searchsorted(rows, np.arange(5))
+    left, right = one.latents, other.latents[..., first]
+    z = (left.mean(axis=(0, 1)) - right.mean(axis=(0, 1))) / np.hypot(mcse(left), mcse(right))
+    assert np.all(np.abs(z) < 4.5)
+
+
+def test_hard_walls_are_never_crossed(rng):
+    posterior = EllipticalSlice(draws=300).infer(problem_of(Step(), rng, 20), rng=0)
+    assert np.all(posterior.latents * posterior.problem.y > 0)
+
+
+def test_a_centre_outside_hard_walls_is_no_start(rng):
+    """The mean of EP can fall on the wrong side; another start is found then."""
+
+    class Astray(EP):
+        def infer(self, problem, rng=None, **options):
+            flipped = problem.y.copy()
+            flipped[0] *= -1
+            mean = super().infer(Problem(problem.gram, flipped, Step(0.0, 0.5)))
+            return mean
+
+    problem = problem_of(Step(), rng, 6)
+    posterior = EllipticalSlice(draws=400, chains=16, warmup=300, ep=Astray()).infer(problem, rng=0)
+    assert np.all(posterior.latents * problem.y > 0)
+    exact = Billiard(draws=4000).infer(problem, rng=0)
+    z = (posterior.mean - exact.mean) / np.hypot(mcse(posterior.latents), mcse(exact.latents))
+    assert np.all(np.abs(z) < 4.5)  # any Gaussian will do
+
+
+def test_an_empty_version_space_is_refused():
+    with pytest.raises(EmptyVersionSpaceError, match=r"^Version space is empty: .*\.$"):
+        EllipticalSlice(draws=10).infer(Problem(np.ones((2, 2)), [1, -1], Step()))
+
+
+def test_draws_know_what_was_done(rng):
+    engine = EllipticalSlice(draws=70, chains=2, warmup=5)
+    posterior = engine.infer(problem_of(Hinge(1.0), rng), rng=0)
+    assert posterior.latents.shape == (2, 70, 12)
+    assert posterior.info["settings"] is engine
+    assert posterior.info["ep"]["sweeps"] > 0
+    assert posterior.info["proposals_per_step"] >= 2
+
+
+@pytest.mark.parametrize("settings", [{"draws": 0}, {"chains": 0}, {"warmup": -1}], ids=str)
+def test_bad_settings_are_refused_in_a_sentence(settings):
+    with pytest.raises(InvalidProblemError, match=rf"^[^.]*{next(iter(settings))}[^\n]*\.$"):
+        EllipticalSlice(**settings)
