@@ -53,9 +53,7 @@ def test_outputs_are_means_and_a_common_variance(posterior):
     cross, diag = POINTS
     means, variance = posterior.outputs(cross, diag)
     np.testing.assert_allclose(means, posterior.latents @ np.linalg.solve(GRAM, cross.T), atol=1e-8)
-    np.testing.assert_allclose(
-        variance, diag - np.einsum("ij,ji->i", cross, np.linalg.solve(GRAM, cross.T)), atol=1e-9
-    )
+    np.testing.assert_allclose(variance, diag - np.einsum("ij,ji->i", cross, np.linalg.solve(GRAM, cross.T)), atol=1e-9)
 
 
 def test_latent_adds_the_spread_of_the_draws_to_the_orthogonal_variance(posterior):
@@ -100,7 +98,7 @@ def test_blocks_of_points_do_not_show():
     np.testing.assert_allclose(latent.variance, np.tile(posterior.latent(*POINTS).variance, 150), rtol=1e-10)
 
 
-# -- read-outs against draws of the function itself ---------------------------------------------------------------------
+# -- read-outs against draws of the function itself ------------------------------------------------------------------
 
 
 def functions_at_new_points(posterior, copies, rng):
@@ -169,7 +167,7 @@ def test_hard_walls_cannot_leave_a_row_out():
         _ = posterior_of(Step()).leave_one_out
 
 
-# -- standard errors -----------------------------------------------------------------------------------------------------
+# -- standard errors -------------------------------------------------------------------------------------------------
 
 
 def first_mean(posterior):
@@ -215,7 +213,7 @@ def test_without_drops_draws_of_every_chain(posterior):
     np.testing.assert_array_equal(shorter.latents[:, :100], posterior.latents[:, :100])
 
 
-# -- elsewhere ---------------------------------------------------------------------------------------------------------
+# -- elsewhere -------------------------------------------------------------------------------------------------------
 
 
 def test_an_engine_may_know_its_centre_better_than_its_draws():

@@ -83,7 +83,7 @@ def second():
     one_out.set()
     done.wait(30)
 
-workers = [threading.Thread(target=work) for work in (first, second)]
+workers = [threading.Thread(target=work, daemon=True) for work in (first, second)]
 for worker in workers:
     worker.start()
 one_out.wait(30)

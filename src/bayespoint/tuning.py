@@ -248,7 +248,7 @@ class _Climb:
         """Follow the gradient down to rounding, so that equal data in another guise give equal answers."""
         assert self.best is not None
         self.data = (*self.data[:3], replace(engine, tolerance=min(engine.tolerance, 1e-9)))
-        self.options = {"maxiter": 100, "ftol": 0.0, "gtol": 1e-8}
+        self.options = {"maxiter": 30, "maxfun": 60, "ftol": 0.0, "gtol": 1e-8}
         self.run(model, self.best.model.theta)
 
     def negative_evidence(self, theta: Array, model: Model) -> tuple[float, Array]:

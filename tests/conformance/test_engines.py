@@ -20,7 +20,7 @@ LIKELIHOODS = {
 ENGINES = {
     "EP": EP(),
     "Billiard": Billiard(draws=2000),
-    "EllipticalSlice": EllipticalSlice(draws=500, chains=16, warmup=200),
+    "EllipticalSlice": EllipticalSlice(draws=2000, chains=8, warmup=500),
     "GibbsSampler": GibbsSampler(draws=3000),
     "ClassicBilliard": ClassicBilliard(tolerance=1e-3),
     "Corners": Corners(),
@@ -33,9 +33,7 @@ TABLE = {  # columns in the order of LIKELIHOODS
     "ClassicBilliard": [True, False, True, False, False],
     "Corners": [True, False, True, False, False],
 }
-CELLS = [
-    (engine, kind, works) for engine, row in TABLE.items() for kind, works in zip(LIKELIHOODS, row, strict=True)
-]
+CELLS = [(engine, kind, works) for engine, row in TABLE.items() for kind, works in zip(LIKELIHOODS, row, strict=True)]
 WORKING = [(engine, kind) for engine, kind, works in CELLS if works]
 EXACT = ["Billiard", "EllipticalSlice", "GibbsSampler"]
 SIZE = 8
@@ -118,7 +116,7 @@ def test_exact_engines_agree(kind, seed):
         values = [posterior.latents**power for posterior in found]
         for other in values[1:]:
             z = (values[0].mean(axis=(0, 1)) - other.mean(axis=(0, 1))) / np.hypot(mcse(values[0]), mcse(other))
-            assert np.all(np.abs(z) < 4)
+            assert np.all(np.abs(z) < 5)
 
 
 @pytest.mark.parametrize(("engine", "kind"), [cell for cell in WORKING if cell[0] in EXACT])

@@ -70,7 +70,7 @@ def test_inputs_are_left_alone(rng):
     np.testing.assert_array_equal(start, y)
 
 
-# -- the flight itself -------------------------------------------------------------------------------------------------
+# -- the flight itself -----------------------------------------------------------------------------------------------
 
 
 def reference_steps(gram, y, energy, theta, velocity, time):
@@ -228,7 +228,7 @@ def test_a_large_drift_is_told(rng, monkeypatch):
         Billiard(draws=100, chains=1).infer(problem_of(Step(), rng), rng=0)
 
 
-# -- starts -----------------------------------------------------------------------------------------------------------
+# -- starts ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
@@ -278,7 +278,7 @@ def test_a_thin_version_space_is_found(rng):
     assert np.abs(np.arctan2(w[..., 1], w[..., 0])).max() < 1.001e-4
 
 
-# -- awkward Gram matrices ----------------------------------------------------------------------------------------------
+# -- awkward Gram matrices -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("likelihood", [Step(0.1), Step(0.0, 0.5), Step(0.1, 0.5), Hinge(2.0)], ids=str)
@@ -362,7 +362,7 @@ def test_a_single_row_is_a_truncated_normal(likelihood, seed):
     def density(f):
         return np.exp(likelihood.log_likelihood(np.array(-1.0), np.array(f)) - f**2 / 4)
 
-    pieces = [quad(lambda f: f**k * density(f), a, b)[0] for k in (0, 1) for a, b in ((-20, -1), (-1, 0), (0, 20))]
+    pieces = [quad(lambda f, k=k: f**k * density(f), a, b)[0] for k in (0, 1) for a, b in ((-20, -1), (-1, 0), (0, 20))]
     expected = sum(pieces[3:]) / sum(pieces[:3])
     assert abs(posterior.mean[0] - expected) < 4 * mcse(posterior.latents)[0]
 
@@ -394,7 +394,7 @@ def test_views_and_read_only_matrices_are_welcome(rng):
         np.testing.assert_array_equal(SHORT.infer(Problem(gram, problem.y, Step(0.1)), rng=0).coordinates, expected)
 
 
-# -- weights and refusals ------------------------------------------------------------------------------------------------
+# -- weights and refusals --------------------------------------------------------------------------------------------
 
 
 def test_weights_scale_the_energy_of_walls(rng):

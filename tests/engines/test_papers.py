@@ -23,7 +23,7 @@ def cosine(problem, one, other):
     return readouts.bayes_point(one) @ problem.gram @ readouts.bayes_point(other)
 
 
-# -- kernel Gibbs sampler ------------------------------------------------------------------------------------------------
+# -- kernel Gibbs sampler --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("likelihood", [Step(), Step(0.1), Step(0.0, 0.5), Step(0.2, 0.5)], ids=str)
@@ -86,7 +86,7 @@ def test_gibbs_refuses_hinges_and_soft_weights(rng):
         GibbsSampler().infer(weighted)
 
 
-# -- kernel billiard of 2001 ----------------------------------------------------------------------------------------------
+# -- kernel billiard of 2001 -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [20, 50])

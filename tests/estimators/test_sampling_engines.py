@@ -84,9 +84,7 @@ def test_several_classes(engine, decision, triplets):
 def test_a_random_state_fixes_everything(engine, triplets):
     X, y = triplets
     model = BayesPointClassifier(engine=engine, random_state=3, **KERNEL)
-    one, two, other = (
-        clone(model).set_params(random_state=state).fit(X, y).predict_proba(X) for state in (3, 3, 4)
-    )
+    one, two, other = (clone(model).set_params(random_state=state).fit(X, y).predict_proba(X) for state in (3, 3, 4))
     np.testing.assert_array_equal(one, two)
     assert not np.array_equal(one, other)
 
@@ -117,11 +115,9 @@ def test_the_score_has_the_sign_and_the_order_of_the_probability(decision, blobs
     np.testing.assert_array_equal(np.argsort(score), np.argsort(p))
 
 
-@pytest.mark.parametrize("engine", ["pinball", None, 3, Billiard])
+@pytest.mark.parametrize("engine", ["pinball", None, 3])
 def test_an_unknown_engine_is_refused(engine, blobs):
-    if engine is Billiard:
-        pytest.skip("a class has the method too; calling it says what is missing")
-    with pytest.raises(InvalidProblemError, match=r"^engine must be one of 'sample', 'ep', .*, or an engine object, got"):
+    with pytest.raises(InvalidProblemError, match=r"^engine must be one of 'sample', 'ep', .* or an engine object"):
         BayesPointClassifier(engine=engine, **KERNEL).fit(*blobs)
 
 

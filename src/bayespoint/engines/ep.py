@@ -40,10 +40,10 @@ class EP:
     Parameters
     ----------
     tolerance : float, default=1e-6
-        Largest change of a site, in units of its marginal, at which the sweeps stop. On an ill-conditioned Gram matrix
-        rounding may not let the change get that small; then they stop when it no longer falls.
+        Change of the sites in units of their marginals (root of the sum of squares) at which the sweeps stop. On an
+        ill-conditioned Gram matrix rounding may not let it get that small; then they stop when it no longer falls.
     max_sweeps : int, default=100
-        Parallel sweeps before sites are updated one at a time; as many sequential sweeps at the most.
+        Parallel sweeps before sites are updated one at a time, for a quarter as many sweeps at the most.
     memory : int, default=3
         Sweeps that Anderson mixing looks back on; 0 turns it off.
 
@@ -87,11 +87,11 @@ class EP:
         sites = _Sites.zero(problem.size) if start is None else _Sites(start.tau / rows.copies, start.nu / rows.copies)
         state, sweeps = self._parallel(rows, sites)
         how = "parallel"
+        if problem.likelihood.is_hard and not (state.error <= _SETTLED and np.all(problem.y * state.mean > 0)):
+            problem.raise_if_empty()
         if not state.error <= _SETTLED:
             state, more = self._sequential(rows, state)
             sweeps, how = sweeps + more, "sequential"
-        if problem.likelihood.is_hard and not (state.error <= _SETTLED and np.all(problem.y * state.mean > 0)):
-            problem.raise_if_empty()
         if not state.error <= _SETTLED:
             warnings.warn(
                 f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by {state.error:.1g} "
@@ -110,15 +110,22 @@ class EP:
             state = _evaluate(rows, sites)
             assert state is not None
         mixing = _Anderson(self.memory, rows.copies)
-        best, idle = state, 0
+        best, idle, damping = state, 0, 1.0
         for sweep in range(1, self.max_sweeps + 1):
             if state.error <= self.tolerance or (best.error <= _SETTLED and idle > _PATIENCE):
                 return best, sweep - 1
-            proposal = mixing.propose(state) if sweep > 1 else state.target
+            if (
+                idle > 8 and best.error > _SETTLED
+            ):  # many copies overshoot together: from the best point, in smaller steps
+                state, idle, damping = best, 0, 0.3 * damping
+                mixing = _Anderson(self.memory, rows.copies)
+            proposal = mixing.propose(state) if sweep > 1 and damping == 1.0 else state.target
             if rows.log_concave:  # extrapolation must not leave the cone of proper sites
                 proposal = proposal.where(proposal.tau >= 0, state.target)
+            if damping < 1.0:
+                proposal = state.sites.towards(proposal, damping)
             new = _evaluate_or_back_off(rows, state.sites, proposal)
-            if new is None or new.error > 1e3 * max(best.error, 1e-3):
+            if new is None:
                 return best, sweep
             state = new
             idle = 0 if state.error < 0.9 * best.error else idle + 1
@@ -128,7 +135,7 @@ class EP:
     def _sequential(self, rows: _Rows, state: _State) -> tuple[_State, int]:
         """Sweeps that update one site at a time, each followed by a rank-one update of the covariance."""
         best = state
-        for sweep in range(1, self.max_sweeps + 1):
+        for sweep in range(1, self.max_sweeps // 4 + 1):
             sites = _sequential_sweep(rows, state)
             new = _evaluate_or_back_off(rows, state.sites, sites)
             if new is None:
@@ -137,7 +144,7 @@ class EP:
             best = state if state.error < best.error else best
             if best.error <= max(self.tolerance, 0.1 * _SETTLED):
                 return best, sweep
-        return best, self.max_sweeps
+        return best, self.max_sweeps // 4
 
 
 class _Rows(NamedTuple):
@@ -221,9 +228,8 @@ def _evaluate(rows: _Rows, sites: _Sites) -> _State | None:
     target = _Sites(np.maximum(new_tau, 0.0) if rows.log_concave else new_tau, new_nu)
     if not (np.isfinite(target.tau).all() and np.isfinite(target.nu).all()):
         return None
-    error = max(
-        float(np.max(np.abs(target.tau - sites.tau) * var)), float(np.max(np.abs(target.nu - sites.nu) * np.sqrt(var)))
-    )
+    change = np.square((target.tau - sites.tau) * var) + np.square(target.nu - sites.nu) * var
+    error = float(np.sqrt((rows.copies * change).sum()))
     return _State(sites, factor, alpha, mean, var, cavity_mean, cavity_var, log_z, target, error)
 
 
@@ -327,9 +333,9 @@ def _sequential_sweep(rows: _Rows, state: _State) -> _Sites:
     tau, nu, mean = state.sites.tau.copy(), state.sites.nu.copy(), state.mean.copy()
     for i in range(rows.size):
         var = cov[i, i]
-        precision = 1 / var - tau[i]
-        if not precision > 0:
+        if not (var > 0 and 1 / var > tau[i]):
             continue
+        precision = 1 / var - tau[i]
         one = slice(i, i + 1)
         cavity_mean = np.array([(mean[i] / var - nu[i]) / precision])
         _, t, v = rows.likelihood.site(rows.y[one], cavity_mean, np.array([1 / precision]), rows.power[one])
