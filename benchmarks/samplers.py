@@ -57,7 +57,7 @@ def gibbs(problem: Problem, white: Whitened, draws: int, seed: int) -> np.ndarra
 
 
 def classic_billiard(problem: Problem, white: Whitened, draws: int, seed: int) -> np.ndarray:
-    engine = ClassicBilliard(tolerance=0.0, max_bounces=draws, draws=draws)
+    engine = ClassicBilliard(tolerance=1e-300, max_bounces=draws, draws=draws)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return engine.infer(problem, seed).coordinates

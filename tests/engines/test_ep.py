@@ -341,7 +341,7 @@ def test_an_ill_conditioned_hard_boundary_converges_without_warning(width, rng):
 def test_an_unfinished_run_warns():
     X = np.linspace(-1, 1, 20)[:, None]
     problem = Problem(RBF(1.0)(X), np.sign(X[:, 0]), Step())
-    with pytest.warns(InferenceWarning, match="stopped after 2 sweeps with sites still moving by"):
+    with pytest.warns(InferenceWarning, match="stopped after 1 sweeps with sites still moving by"):
         EP(max_sweeps=1).infer(problem)
 
 

@@ -63,6 +63,7 @@ def test_gibbs_turns_a_single_dimension_round(seed):
     """With one dimension a great circle is two points."""
     posterior = GibbsSampler(draws=4000).infer(Problem(np.ones((2, 2)), [1, 1], Step(0.2)), rng=seed)
     positive = (posterior.latents[..., :1] > 0).astype(float)
+    assert np.all(positive.std(axis=1) > 0)  # every chain has been on both sides
     assert abs(positive.mean() - 16 / 17) < 4 * mcse(positive)[0]
 
 

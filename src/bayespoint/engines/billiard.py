@@ -35,6 +35,7 @@ from ..likelihoods import Hinge, Step
 from ..posteriors import SampledPosterior
 from ..problem import Problem, as_generator
 from ..whitening import Whitened, whiten
+from ._settings import check_at_least
 from .start import starting_position
 
 __all__ = ["Billiard"]
@@ -82,8 +83,7 @@ class Billiard:
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        if not (self.draws >= 1 and self.chains >= 1 and self.warmup >= 0):
-            raise InvalidProblemError("draws and chains must be at least 1, warmup at least 0.")
+        check_at_least(self, draws=1, chains=1, warmup=0, max_events=1)
         if not 0 < self.flight < pi:
             raise InvalidProblemError(f"flight must lie between 0 and pi, got {self.flight!r}.")
 

@@ -19,6 +19,7 @@ from ..exceptions import InferenceWarning, InvalidProblemError
 from ..posteriors import SampledPosterior
 from ..problem import Problem, as_generator
 from ..whitening import whiten
+from ._settings import check_at_least
 from .start import starting_position
 
 __all__ = ["ClassicBilliard"]
@@ -53,6 +54,9 @@ class ClassicBilliard:
     max_bounces: int = 100_000
     tau_max: float = 1e3
     draws: int = 1000
+
+    def __post_init__(self) -> None:
+        check_at_least(self, draws=1, max_bounces=1, tolerance=1e-300, tau_max=1e-300)
 
     def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
         """The centre of mass of version space, and points along the ball's way.
@@ -89,6 +93,11 @@ class ClassicBilliard:
             self.tau_max,
             path,
         )
+        if bounces < 0:
+            raise InvalidProblemError(
+                "The ball of ClassicBilliard has left its only wall and will not meet another: use Billiard, which needs "
+                "none."
+            )
         if rho > self.tolerance:
             warnings.warn(
                 f"The billiard stopped after {bounces} bounces with rho_2 = {rho:.1g} above its tolerance "
@@ -130,6 +139,7 @@ def _play(gram, y, factor, softness_root, d, ball, rng, tolerance, tau_max, path
     bounces = 0
     while rho > tolerance and bounces < len(path) - 1:
         # the nearest wall, equation (21); the ball is on the right side, so only walls it moves towards count
+        lost = 0
         while True:
             c, tau = -1, tau_max
             for i in range(m):
@@ -139,6 +149,9 @@ def _play(gram, y, factor, softness_root, d, ball, rng, tolerance, tau_max, path
                         c, tau = i, t
             if c >= 0:
                 break
+            lost += 1
+            if lost > 1000:
+                return centre, -1, escapes, rho
             escapes += 1  # a new direction that points into version space, equation (22)
             v, nu = _random_direction(factor, softness_root, y, last, rng)
         # position (23) and direction (24), each normalised

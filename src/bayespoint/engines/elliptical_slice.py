@@ -19,6 +19,7 @@ from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior, SampledPosterior
 from ..problem import Problem, as_generator
 from ..whitening import Whitened, whiten
+from ._settings import check_at_least
 from .ep import EP
 from .start import starting_position
 
@@ -56,6 +57,9 @@ class EllipticalSlice:
     chains: int = 4
     warmup: int = 50
     ep: EP = field(default_factory=EP)
+
+    def __post_init__(self) -> None:
+        check_at_least(self, draws=1, chains=1, warmup=0)
 
     def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""

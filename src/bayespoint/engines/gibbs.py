@@ -20,6 +20,7 @@ from ..likelihoods import Step
 from ..posteriors import SampledPosterior
 from ..problem import Problem, as_generator
 from ..whitening import Whitened, whiten
+from ._settings import check_at_least
 from .start import starting_position
 
 __all__ = ["GibbsSampler"]
@@ -58,6 +59,9 @@ class GibbsSampler:
     thin: int = 1
     n_jobs: int | None = None
 
+    def __post_init__(self) -> None:
+        check_at_least(self, draws=1, chains=1, warmup=0, thin=1)
+
     def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
         likelihood = problem.likelihood
@@ -91,11 +95,10 @@ def _run_chain(
         v = rng.standard_normal(white.dimension)
         v -= (v @ w) * w
         length = np.linalg.norm(v)
-        if length > 0:
-            v /= length
-            angle = _draw_angle(white.latents(w), white.latents(v), problem.y, energy, rng.random(), rng.random())
-            w = np.cos(angle) * w + np.sin(angle) * v  # step 8
-            w /= np.linalg.norm(w)
+        v = v / length if length > 1e-12 else np.zeros_like(v)  # in one dimension the circle is w and -w
+        angle = _draw_angle(white.latents(w), white.latents(v), problem.y, energy, rng.random(), rng.random())
+        w = np.cos(angle) * w + np.sin(angle) * v  # step 8
+        w /= np.linalg.norm(w)
         if step >= 0 and step % engine.thin == 0:
             kept[step // engine.thin] = w
     return kept
