@@ -24,6 +24,8 @@ from .start import starting_position
 
 __all__ = ["ClassicBilliard"]
 
+_LONELY = "The ball of ClassicBilliard needs two walls to fly between, and here is only one: use Billiard."
+
 
 @dataclass(frozen=True)
 class ClassicBilliard:
@@ -76,6 +78,8 @@ class ClassicBilliard:
         if getattr(problem.likelihood, "noise", 1.0) != 0.0:
             raise InvalidProblemError("ClassicBilliard plays in version space: use a Step likelihood with noise=0.")
         white = whiten(problem)
+        if white.dimension < 2:
+            raise InvalidProblemError(_LONELY)
         generator = as_generator(rng)
         ball = starting_position(problem, white)
         ball /= np.linalg.norm(ball)
@@ -94,10 +98,7 @@ class ClassicBilliard:
             path,
         )
         if bounces < 0:
-            raise InvalidProblemError(
-                "The ball of ClassicBilliard has left its only wall and will not meet another: use Billiard, which needs "
-                "none."
-            )
+            raise InvalidProblemError(_LONELY)
         if rho > self.tolerance:
             warnings.warn(
                 f"The billiard stopped after {bounces} bounces with rho_2 = {rho:.1g} above its tolerance "
