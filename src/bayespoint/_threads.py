@@ -1,8 +1,8 @@
 """BLAS threads: none for small matrices.
 
 A thread pool that spins for work costs more than it saves on matrices of a few hundred rows, and on a busy machine it
-is ruinous (seen: thirty times slower). The limit is process-wide, so entries are counted and the last to leave
-restores it.
+is ruinous (seen: thirty times slower). The limit is process-wide and must be lifted by the thread that set it, so the
+first to enter owns it; whoever comes later works under the limit, or without it once the owner has left.
 """
 
 from __future__ import annotations
@@ -11,47 +11,26 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 __all__ = ["blas_threads_for"]
 
 _SMALL = 500
-_lock = threading.Lock()
-_inside = 0
-_limit: Any = None
+_owned = threading.Lock()
 
 
 @contextmanager
 def blas_threads_for(rows: int) -> Iterator[None]:
     """Work on matrices with that many rows: with a single BLAS thread if they are few."""
-    if rows >= _SMALL:
+    if rows >= _SMALL or not _owned.acquire(blocking=False):
         yield
         return
-    _enter()
     try:
-        yield
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
     finally:
-        _leave()
-
-
-def _enter() -> None:
-    global _inside, _limit
-    with _lock:
-        if _inside == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
-            _limit.__enter__()
-        _inside += 1
-
-
-def _leave() -> None:
-    global _inside, _limit
-    with _lock:
-        _inside -= 1
-        if _inside == 0:
-            _limit.__exit__(None, None, None)
-            _limit = None
+        _owned.release()
 
 
 @cache

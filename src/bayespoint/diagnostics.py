@@ -120,6 +120,9 @@ def diagnose(posterior: SampledPosterior) -> Diagnosis:
     latents = np.matmul(posterior.coordinates, posterior.white.factor[rows].T)
     radius = np.linalg.norm(posterior.coordinates, axis=-1, keepdims=True)
     values = np.concatenate([latents, radius], axis=-1)
+    values = values[..., np.ptp(values, axis=(0, 1)) > 0]  # a latent that is always zero has nothing to mix
+    if not values.shape[-1]:
+        return Diagnosis(1.0, float(values.shape[0] * values.shape[1]))
     return Diagnosis(float(np.max(rhat(values))), float(np.min(ess(values))))
 
 

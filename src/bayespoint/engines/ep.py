@@ -55,7 +55,7 @@ class EP:
     >>> from bayespoint import Problem, Step
     >>> from bayespoint.engines import EP
     >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step()))
-    >>> round(posterior.log_evidence / np.log(0.25), 9)
+    >>> round(float(posterior.log_evidence / np.log(0.25)), 9)
     1.0
     """
 

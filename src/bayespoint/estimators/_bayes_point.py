@@ -198,6 +198,7 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             best = self._search(model, points, data, progress)
             for name, value in self._fitted_attributes(best, points, data).items():
                 setattr(self, name, value)
+            self.__dict__.pop("loo_proba_", None)
             if isinstance(best.posteriors[0], GaussianPosterior) or not self.likelihood_.is_hard:
                 self.loo_proba_ = self._leave_one_out(X, data)
             progress.finish()

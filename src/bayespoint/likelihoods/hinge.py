@@ -101,14 +101,14 @@ class Hinge:
     def log_probability(self, mean: Array, var: Array) -> Array:
         """Log-probability of the label +1 for a latent N(mean, var): the mean of Sollich's (11) over the latent."""
         total = np.full(np.shape(mean), -np.inf)
-        for f, log_weight in _quadrature(mean, var):
+        for f, log_weight in _quadrature(self.C, mean, var):
             total = np.logaddexp(total, log_weight + log_expit(self.log_odds(f)))
         return np.minimum(total, 0.0)
 
     def conditional_entropy(self, mean: Array, var: Array) -> Array:
         """Entropy in nats of the label once the latent N(mean, var) is known."""
         total = np.zeros(np.shape(mean))
-        for f, log_weight in _quadrature(mean, var):
+        for f, log_weight in _quadrature(self.C, mean, var):
             p = expit(self.log_odds(f))
             total += np.exp(log_weight) * (entr(p) + entr(1 - p))
         return total
@@ -126,15 +126,24 @@ class Hinge:
         return np.exp(np.minimum(log_sloped + self.log_kappa - log_z, 0.0))
 
 
-def _quadrature(mean: Array, var: Array) -> Iterator[tuple[Array, Array]]:
-    """Nodes and log-weights for N(mean, var), cut at eight deviations: Gauss-Legendre between the kinks."""
+def _quadrature(C: float, mean: Array, var: Array) -> Iterator[tuple[Array, Array]]:
+    """Nodes and log-weights for N(mean, var), cut at eight deviations.
+
+    Gauss-Legendre between the kinks at -1 and +1 and around zero, where the probability of a steep hinge changes. A
+    latent that is known leaves pieces of no width; its whole weight is then on the last node.
+    """
+    mean, var = np.asarray(mean, dtype=np.float64), np.asarray(var, dtype=np.float64)
     sd = np.sqrt(np.maximum(var, np.finfo(float).tiny))
     low, high = mean - 8 * sd, mean + 8 * sd
+    known = high - low <= 1e-12 * (1 + np.abs(mean))
+    steep = min(1.0, 6.0 / C)
     nodes, weights = np.polynomial.legendre.leggauss(24)
-    for left, right in pairwise([low, np.clip(-1.0, low, high), np.clip(1.0, low, high), high]):
-        half, middle = 0.5 * (right - left), 0.5 * (right + left)
-        with np.errstate(divide="ignore"):
-            log_scale = np.log(half) - np.log(sd) - _LOG_SQRT_2PI
-        for node, weight in zip(nodes, weights, strict=True):
-            f = middle + half * node
-            yield f, log(weight) + log_scale - 0.5 * np.square((f - mean) / sd)
+    with np.errstate(divide="ignore"):
+        for left, right in pairwise([low, *(np.clip(cut, low, high) for cut in (-1, -steep, 0, steep, 1)), high]):
+            half, middle = 0.5 * (right - left), 0.5 * (right + left)
+            log_scale = np.where(known, -np.inf, np.log(half) - np.log(sd) - _LOG_SQRT_2PI)
+            for node, weight in zip(nodes, weights, strict=True):
+                f = middle + half * node
+                yield f, log(weight) + log_scale - 0.5 * np.square((f - mean) / sd)
+    if known.any():
+        yield mean, np.where(known, 0.0, -np.inf)
