@@ -382,3 +382,19 @@ def test_the_cavity_is_close_to_leaving_the_row_out(step, rng):
         rest = EP().infer(Problem(problem.gram[np.ix_(others, others)], problem.y[others], step))
         left_out = step.log_probability(*rest.latent(problem.gram[[i]][:, others], problem.gram[[i], [i]]))
         assert abs(np.exp(cavity[i]) - np.exp(left_out[0])) < 0.03
+
+
+@pytest.mark.parametrize("likelihood", [Step(noise=0.1), Step(softness=1.0), Step(0.1, 0.5)], ids=str)
+def test_a_point_of_norm_zero_says_nothing(likelihood):
+    gram, y = np.array([[1.0, 0.4], [0.4, 2.0]]), np.array([1.0, -1.0])
+    alone = EP().infer(Problem(gram, y, likelihood))
+    padded = EP().infer(Problem(np.pad(gram, (0, 1)), np.r_[y, 1.0], likelihood))
+    assert padded.log_evidence == pytest.approx(alone.log_evidence + np.log(0.5), abs=1e-6)
+    np.testing.assert_allclose(padded.mean[:2], alone.mean, atol=1e-6)
+    nothing = EP().infer(Problem(np.zeros((2, 2)), y, likelihood))
+    assert nothing.log_evidence == pytest.approx(2 * np.log(0.5), abs=1e-6)
+
+
+def test_a_point_of_norm_zero_empties_a_hard_version_space():
+    with pytest.raises(EmptyVersionSpaceError, match="row 2 has kernel value zero with itself"):
+        EP().infer(Problem(np.diag([1.0, 2.0, 0.0]), [1, -1, 1], Step()))

@@ -83,6 +83,8 @@ class EP:
             return self._infer(problem, start)
 
     def _infer(self, problem: Problem, start: GaussianPosterior | None) -> GaussianPosterior:
+        if problem.likelihood.is_hard and not np.diagonal(problem.gram).all():
+            problem.raise_if_empty()
         rows = _Rows.of(problem)
         sites = _Sites.zero(problem.size) if start is None else _Sites(start.tau / rows.copies, start.nu / rows.copies)
         state, sweeps = self._parallel(rows, sites)
@@ -162,9 +164,14 @@ class _Rows(NamedTuple):
     def of(cls, problem: Problem) -> _Rows:
         ones = np.ones(problem.size)
         copies, power = (ones, ones) if problem.weights is None else problem.weights
+        gram, diag = problem.gram, np.diagonal(problem.gram).copy()
+        if not diag.all():  # a latent that is always zero: let it move by next to nothing, so that it has a marginal
+            diag[diag == 0] = 1e-12 * (diag.max() or 1.0)
+            gram = gram.copy()
+            np.fill_diagonal(gram, diag)
         return cls(
-            problem.gram,
-            np.diagonal(problem.gram).copy(),
+            gram,
+            diag,
             problem.y,
             problem.likelihood,
             copies,
