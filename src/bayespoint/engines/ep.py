@@ -30,6 +30,7 @@ from ..problem import Problem
 __all__ = ["EP"]
 
 _SETTLED = 1e-3  # an error that rounding can leave on an ill-conditioned Gram matrix, and that no figure shows
+_ALARMING = 5e-2  # an error, over all sites together, that may show in probabilities
 _PATIENCE = 15  # sweeps without progress after which a settled result is taken
 
 
@@ -94,7 +95,7 @@ class EP:
         if not state.error <= _SETTLED:
             state, more = self._sequential(rows, state)
             sweeps, how = sweeps + more, "sequential"
-        if not state.error <= _SETTLED:
+        if not state.error <= _ALARMING:
             warnings.warn(
                 f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by {state.error:.1g} "
                 f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; raise softness or noise, "
