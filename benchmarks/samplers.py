@@ -117,7 +117,7 @@ def rate(sample: Sampler, problem: Problem, cross: np.ndarray, seconds: float) -
     set_up = time.perf_counter() - start
     outputs = coordinates @ white.features(cross).T / np.linalg.norm(coordinates, axis=-1, keepdims=True)
     effective = float(np.median(ess(outputs)))
-    return {"ess": effective, "seconds": max(spent - set_up, 1e-9), "draws": draws}
+    return {"ess": effective, "seconds": max(spent - set_up, 0.2 * spent), "draws": draws}
 
 
 def main() -> None:
