@@ -124,7 +124,7 @@ def reference_hinges(gram, y, slope, theta, velocity, time):
 
 def walls_and_start(problem, count, rng):
     white = whiten(problem)
-    walls = billiard._Walls.of(problem, white)
+    walls = billiard.Walls.of(problem, white)
     position = billiard.starting_position(problem, white)
     if not position.any():  # zero is where all walls meet
         position = rng.standard_normal(white.dimension)
@@ -132,13 +132,22 @@ def walls_and_start(problem, count, rng):
     return white, walls, position, refresh
 
 
+def height(walls, theta):
+    """Potential of latents: energies of walls on the wrong side, or slopes times hinges."""
+    margin = walls.y * theta
+    if walls.loop in (billiard._fly_hinges, billiard._fly_hinges.py_func):
+        return walls.energy @ np.maximum(0, 1 - margin)
+    return walls.energy[margin < 0].sum()
+
+
 def fly(walls, white, position, refresh, time):
     """Latents after each flight, number of events, and positions from the impulses."""
     theta, latents, events, positions = white.latents(position), [], [], []
     for g in refresh:
-        impulse, counts = np.empty((1, len(theta))), np.empty(1, dtype=np.int64)
+        impulse, potential, counts = np.empty((1, len(theta))), np.empty(1), np.empty(1, dtype=np.int64)
         args = walls.gram, walls.y, walls.diag, walls.energy, theta, white.latents(g[None])
-        assert not walls.loop(*args, np.cos(time), np.sin(time), impulse, counts, 10_000)
+        assert not walls.loop(*args, np.cos(time), np.sin(time), impulse, potential, counts, 10_000)
+        assert potential[0] == pytest.approx(height(walls, theta), abs=1e-9)
         position = position * np.cos(time) + g * np.sin(time) + white.pull(impulse)[0]
         latents.append(theta.copy())
         events.append(counts[0])
@@ -217,13 +226,13 @@ def test_drift_stays_small(likelihood, rng):
 
 
 def test_a_large_drift_is_told(rng, monkeypatch):
-    right = billiard._Walls.of
+    right = billiard.Walls.of
 
     def inexact(problem, white):
         walls = right(problem, white)
         return walls._replace(gram=walls.gram * (1 + 1e-4))
 
-    monkeypatch.setattr(billiard._Walls, "of", inexact)
+    monkeypatch.setattr(billiard.Walls, "of", inexact)
     with pytest.warns(InferenceWarning, match=r"^Latents drifted by .* a little softness helps\.$"):
         Billiard(draws=100, chains=1).infer(problem_of(Step(), rng), rng=0)
 
@@ -400,13 +409,13 @@ def test_views_and_read_only_matrices_are_welcome(rng):
 def test_weights_scale_the_energy_of_walls(rng):
     problem = problem_of(Step(0.1), rng, size=5, weights=[1.0, 2.0, 0.5, 1.0, 3.0])
     np.testing.assert_allclose(
-        billiard._Walls.of(problem, whiten(problem)).energy, np.array([1, 2, 0.5, 1, 3]) * np.log(9)
+        billiard.Walls.of(problem, whiten(problem)).energy, np.array([1, 2, 0.5, 1, 3]) * np.log(9)
     )
 
 
 def test_weights_scale_the_slope_of_hinges(rng):
     problem = problem_of(Hinge(2.0), rng, size=5, weights=[1.0, 2.0, 0.5, 1.0, 3.0])
-    np.testing.assert_allclose(billiard._Walls.of(problem, whiten(problem)).energy, [2, 4, 1, 2, 6])
+    np.testing.assert_allclose(billiard.Walls.of(problem, whiten(problem)).energy, [2, 4, 1, 2, 6])
 
 
 def test_weights_do_not_move_hard_walls(rng):

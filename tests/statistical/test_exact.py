@@ -126,12 +126,12 @@ MISTAKES = [
 @pytest.mark.filterwarnings("ignore:Latents drifted")
 def test_brute_force_tells_a_wrong_flight(mistake, kind, likelihood, size, seed, monkeypatch):
     case = case_of(kind, likelihood, size, seed)
-    right = billiard._Walls.of
+    right = billiard.Walls.of
 
     def wrong(problem, white):
         walls = right(problem, white)
         return walls._replace(loop=partial(mistake, walls.loop))
 
-    monkeypatch.setattr(billiard._Walls, "of", wrong)
+    monkeypatch.setattr(billiard.Walls, "of", wrong)
     with pytest.raises(AssertionError, match=r"off by"):
         assert_exact(case, BILLIARD, FAST, seed)

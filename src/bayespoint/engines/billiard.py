@@ -20,6 +20,7 @@ of each batch.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import pi
 from typing import Any, NamedTuple
@@ -108,7 +109,7 @@ class Billiard:
 
     def _infer(self, problem: Problem, rng: Any, start: Array | None) -> SampledPosterior:
         white = whiten(problem)
-        walls = _Walls.of(problem, white)
+        walls = Walls.of(problem, white)
         origin = starting_position(problem, white, start)
         streams = as_generator(rng).spawn(self.chains)
         coordinates = np.empty((self.chains, self.draws, white.rank))
@@ -124,7 +125,7 @@ class Billiard:
         return SampledPosterior(problem, white, coordinates, info=info)
 
 
-class _Walls(NamedTuple):
+class Walls(NamedTuple):
     """What the loops see: rows of positive length, each with the energy of its wall or the slope of its hinge."""
 
     loop: Any
@@ -133,9 +134,10 @@ class _Walls(NamedTuple):
     diag: Array
     energy: Array
     rows: Any
+    floor: float  # potential that no flight changes: of rows of length zero, and of labels at odds on one wall
 
     @classmethod
-    def of(cls, problem: Problem, white: Whitened) -> _Walls:
+    def of(cls, problem: Problem, white: Whitened) -> Walls:
         likelihood = problem.likelihood
         weights = problem.exponents
         if isinstance(likelihood, Hinge):
@@ -151,15 +153,18 @@ class _Walls(NamedTuple):
             raise InvalidProblemError(f"Billiard samples Step and Hinge likelihoods, not {type(likelihood).__name__}.")
         gram, diag, y = problem.gram, np.diagonal(problem.gram) + white.softness, problem.y
         rows: Any = slice(None)
-        if isinstance(likelihood, Step) and likelihood.noise > 0 and white.softness == 0:
+        live, floor = diag > 0, 0.0
+        if isinstance(likelihood, Hinge):
+            floor = float(energy[~live].sum())  # a latent that is always zero pays the whole hinge
+        elif likelihood.noise > 0 and white.softness == 0:
+            total = energy[live].sum()
             y, energy = _merge_coincident(gram, y, energy)
-            live = (diag > 0) & (energy > 0)  # a latent that is always zero has no wall to hit
-        else:
-            live = diag > 0
+            floor = 0.5 * float(total - energy[live].sum())
+            live &= energy > 0  # no wall to hit
         if not live.all():
             rows = np.flatnonzero(live)
             gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
-        return cls(loop, gram, y[rows], diag[rows], energy[rows], rows)
+        return cls(loop, gram, y[rows], diag[rows], energy[rows], rows, floor)
 
 
 def _merge_coincident(gram: Array, y: Array, energy: Array) -> tuple[Array, Array]:
@@ -180,24 +185,54 @@ def _merge_coincident(gram: Array, y: Array, energy: Array) -> tuple[Array, Arra
 
 
 def _run_chain(
-    engine: Billiard, walls: _Walls, white: Whitened, origin: Array, rng: np.random.Generator, kept: Array
+    engine: Billiard, walls: Walls, white: Whitened, origin: Array, rng: np.random.Generator, kept: Array
 ) -> tuple[float, float]:
     """One chain: fills `kept` with whitened coordinates; mean number of events a flight, largest drift seen."""
-    cos_t, sin_t = np.cos(engine.flight), np.sin(engine.flight)
     total = engine.warmup + engine.draws
-    events = np.empty(total, dtype=np.int64)
-    position = origin.copy()
+    events, drift = 0, 0.0
+    for first, batch in flights(engine, walls, white, origin, rng, total):
+        skip = max(engine.warmup - first, 0)
+        size = len(batch.positions)
+        kept[max(first - engine.warmup, 0) : max(first - engine.warmup + size, 0)] = batch.positions[
+            skip:, : white.rank
+        ]
+        events += int(batch.events[skip:].sum())
+        drift = max(drift, batch.drift)
+    if drift > 1e-6:
+        warnings.warn(
+            f"Latents drifted by {drift:.1g} prior standard deviations within {_BATCH} flights: the Gram matrix is "
+            "ill-conditioned; a little softness helps.",
+            InferenceWarning,
+            stacklevel=2,
+        )
+    return events / engine.draws, drift
+
+
+class Batch(NamedTuple):
+    """Where some flights in a row ended: whitened coordinates, and the height of the potential there."""
+
+    positions: Array
+    potential: Array
+    events: Array
+    drift: float
+
+
+def flights(
+    engine: Billiard, walls: Walls, white: Whitened, origin: Array, rng: np.random.Generator, total: int
+) -> Iterator[tuple[int, Batch]]:
+    """Fly `total` times from `origin`; batches, each with the number of its first flight."""
+    cos_t, sin_t = np.cos(engine.flight), np.sin(engine.flight)
+    position = origin
     theta = np.ascontiguousarray(white.latents(position)[walls.rows])
-    drift = 0.0
     for first in range(0, total, _BATCH):
         size = min(_BATCH, total - first)
         refresh = rng.standard_normal((size, white.dimension))
         velocity = np.ascontiguousarray(white.latents(refresh)[:, walls.rows])
         impulse = np.empty_like(velocity)
+        potential, events = np.empty(size), np.empty(size, dtype=np.int64)
         stuck = walls.loop(
-            *(walls.gram, walls.y, walls.diag, walls.energy, theta, velocity, cos_t, sin_t, impulse),
-            events[first : first + size],
-            engine.max_events,
+            *(walls.gram, walls.y, walls.diag, walls.energy, theta, velocity, cos_t, sin_t),
+            *(impulse, potential, events, engine.max_events),
         )
         if stuck:
             raise InvalidProblemError(
@@ -207,20 +242,11 @@ def _run_chain(
         refresh *= sin_t
         refresh += white.pull(impulse, walls.rows)
         _accumulate(cos_t, position, refresh)  # w' = w cos T + g sin T + M' impulse
-        skip = max(engine.warmup - first, 0)
-        kept[max(first - engine.warmup, 0) : max(first - engine.warmup + size, 0)] = refresh[skip:, : white.rank]
         position = refresh[-1]
         exact = np.ascontiguousarray(white.latents(position)[walls.rows])
-        drift = max(drift, float(np.max(np.abs(exact - theta), initial=0.0) / np.sqrt(walls.diag.max(initial=1e-300))))
+        drift = float(np.max(np.abs(exact - theta), initial=0.0) / np.sqrt(walls.diag.max(initial=1e-300)))
+        yield first, Batch(refresh, potential, events, drift)
         theta = exact
-    if drift > 1e-6:
-        warnings.warn(
-            f"Latents drifted by {drift:.1g} prior standard deviations within {_BATCH} flights: the Gram matrix is "
-            "ill-conditioned; a little softness helps.",
-            InferenceWarning,
-            stacklevel=2,
-        )
-    return float(events[engine.warmup :].mean()), drift
 
 
 # Compiled loops. A search for the first event compares all rows with the best time so far by multiplication alone, and
@@ -239,7 +265,7 @@ def _accumulate(factor, start, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, counts, max_events):  # type: ignore[no-untyped-def]
+def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, potential, counts, max_events):  # type: ignore[no-untyped-def]
     """Fly once for each row of `velocity`, from wall to wall; `theta` ends at the last position."""
     m = len(y)
     side, a, b = np.empty(m), np.empty(m), np.empty(m)
@@ -275,8 +301,11 @@ def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, co
             )  # away from the wall; under a soft boundary the kick has a part of its own here
             if crosses:
                 side[hit] = -side[hit]
+        height = 0.0
         for j in range(m):
             theta[j] = side[j] * (cos_left * a[j] + sin_left * b[j])
+            height += energy[j] if side[j] != y[j] else 0.0
+        potential[k] = height
         counts[k] = events
     return False
 
@@ -309,7 +338,7 @@ def _next_wall(a, b, side, row, cos_e, sin_e, kick, cot, hit):  # type: ignore[n
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, counts, max_events):  # type: ignore[no-untyped-def]
+def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, potential, counts, max_events):  # type: ignore[no-untyped-def]
     """Fly once for each row of `velocity`, from kink to kink; `theta` ends at the last position."""
     m = len(y)
     a, b, centre, push = np.empty(m), np.empty(m), np.zeros(m), np.empty(m)
@@ -339,10 +368,14 @@ def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, co
             crossed = i
             i, tan = _next_kink(a, b, centre, push, y, gram[crossed], cos_e, sin_e, force, limit)
             a[crossed] = 1.0
+        height = 0.0
         for j in range(m):
-            theta[j] = y[j] * (centre[j] + cos_left * (a[j] - centre[j]) + sin_left * b[j])
+            margin = centre[j] + cos_left * (a[j] - centre[j]) + sin_left * b[j]
+            theta[j] = y[j] * margin
+            height += slope[j] * max(1.0 - margin, 0.0)
             if push[j] > 0:
                 impulse[k, j] += slope[j] * y[j]
+        potential[k] = height
         counts[k] = events
     return False
 
