@@ -25,6 +25,8 @@ NEIGHBOURS = {
     ("posteriors", "problem"),
     ("posteriors", "whitening"),
     ("whitening", "problem"),
+    ("evidence", "engines"),
+    ("evidence", "diagnostics"),
     ("demo", "plots"),
     ("cli", "demo"),
     ("cli", "plots"),

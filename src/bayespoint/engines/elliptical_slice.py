@@ -69,7 +69,7 @@ class EllipticalSlice:
     def _infer(self, problem: Problem, rng: Any) -> SampledPosterior:
         white = whiten(problem)
         gaussian = self.ep.infer(problem)
-        base = _Ellipse(problem, white, gaussian)
+        base = Ellipse(problem, white, gaussian)
         rng = as_generator(rng)
         z = np.tile(base.start(), (self.chains, 1))
         kept = np.empty((self.chains, self.draws, white.rank))
@@ -90,7 +90,7 @@ class EllipticalSlice:
         return SampledPosterior(problem, white, base.coordinates(kept), info=info)
 
 
-class _Ellipse:
+class Ellipse:
     """EP's Gaussian as ``f = m + root z``, and the log-ratio of likelihood and sites."""
 
     def __init__(self, problem: Problem, white: Whitened, gaussian: GaussianPosterior) -> None:
@@ -130,11 +130,11 @@ class _Ellipse:
         return ratio
 
     def step(
-        self, latents: Array, across: Array, target: Array, rng: np.random.Generator
+        self, latents: Array, across: Array, target: Array, rng: np.random.Generator, power: float = 1.0
     ) -> tuple[Array, Array, Array, Array, int]:
-        """One slice for every chain: shrink each bracket until its proposal is on the slice."""
+        """One slice of the ratio to a power for every chain: shrink each bracket until its proposal is on it."""
         count = len(latents)
-        level = target - rng.standard_exponential(count)
+        level = target - rng.standard_exponential(count) / power
         angle = rng.uniform(0, 2 * np.pi, count)
         low, high = angle - 2 * np.pi, angle.copy()
         along = latents - self.mean

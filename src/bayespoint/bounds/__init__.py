@@ -1,0 +1,43 @@
+"""Guarantees on the error: pure functions that return a `Bound`, its value and its terms by name.
+
+`version_space` holds the volume-ratio bounds of TR 99-11, `pac_bayes` those for posteriors with training errors (the
+Gaussian margin machine's among them), `held_out` the one for a held-out set, and `centre_of_mass` the one on the
+distance between centre of mass and Bayes point.
+"""
+
+from ._bound import Bound
+from .centre_of_mass import centre_of_mass_gap
+from .pac_bayes import (
+    catoni_bound,
+    gaussian_margin_bound,
+    gaussian_margin_slack_bound,
+    majority_vote_bound,
+    mcallester_bound,
+    mcallester_two_sided,
+    seeger_bound,
+)
+from .relative_entropy import binary_kl, gaussian_divergence, invert_kl
+from .held_out import binomial_bound
+from .version_space import bayes_bound, cap_bound, linear_svm_bound, log_cap_ratio, margin_bound, subset_bound
+
+__all__ = [
+    "Bound",
+    "bayes_bound",
+    "binary_kl",
+    "binomial_bound",
+    "cap_bound",
+    "catoni_bound",
+    "centre_of_mass_gap",
+    "gaussian_divergence",
+    "gaussian_margin_bound",
+    "gaussian_margin_slack_bound",
+    "invert_kl",
+    "linear_svm_bound",
+    "log_cap_ratio",
+    "majority_vote_bound",
+    "margin_bound",
+    "mcallester_bound",
+    "mcallester_two_sided",
+    "seeger_bound",
+    "subset_bound",
+]

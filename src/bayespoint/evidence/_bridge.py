@@ -1,0 +1,111 @@
+"""Ratio of normalising constants along a path of distributions ``p_k ~ p_0 exp(-level_k U)``, from draws of each.
+
+All draws of all levels enter one estimate (Shirts & Chodera 2008, the optimal bridge for many distributions). The
+potential U is sufficient for the path, so nothing but its values is needed. The standard error is that of the
+estimate's linearisation: each draw has an influence, and the mean influence of a level has a Monte Carlo error that
+knows about autocorrelation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lstsq
+from scipy.special import logsumexp
+
+from .._typing import Array
+from ..diagnostics import mcse
+
+__all__ = ["Ratio", "bridge", "effective_share", "tempered"]
+
+
+class Ratio(NamedTuple):
+    """Log-ratio of the last to the first normaliser, its variance by level, and the normalisers of all levels."""
+
+    value: float
+    variance: Array
+    log_normalisers: Array
+
+
+def bridge(potentials: Sequence[Array], levels: Array) -> Ratio:
+    """Combine the potentials of draws of shape (chain, draw), one array a level."""
+    sizes = np.array([u.size for u in potentials], dtype=float)
+    values, inverse, counts = np.unique(
+        np.concatenate([u.ravel() for u in potentials]), return_inverse=True, return_counts=True
+    )
+    energy = tempered(levels[:, None], values[None, :])  # -level * U
+    free = _solve(energy, counts, sizes, _stepping_stones(potentials, levels))
+    share = _shares(energy, free, sizes)
+    # draws move the solution by H^+ times what they add to the gradient
+    ends = np.zeros(len(levels))
+    ends[-1], ends[0] = 1.0, -1.0
+    influence = (lstsq(_hessian(share, counts), ends)[0] @ share)[inverse]
+    variance = np.zeros(len(levels))
+    start = 0
+    for k, u in enumerate(potentials):
+        series = influence[start : start + u.size].reshape(u.shape)
+        start += u.size
+        spread = float(np.ptp(series))
+        variance[k] = (u.size * float(mcse(series / spread)) * spread) ** 2 if spread > 0 else 0.0
+    return Ratio(float(free[0] - free[-1]), variance, -free)
+
+
+def tempered(level: Array | float, potential: Array) -> Array:
+    """``-level * potential``, where an infinite level forbids whatever has a positive potential."""
+    with np.errstate(invalid="ignore"):
+        return np.where(potential == 0, 0.0, -np.asarray(level) * potential)
+
+
+def effective_share(log_weights: Array) -> float:
+    """Effective sample size of weights, as a share of their number."""
+    return float(np.exp(2 * logsumexp(log_weights) - logsumexp(2 * log_weights)) / log_weights.size)
+
+
+def _stepping_stones(potentials: Sequence[Array], levels: Array) -> Array:
+    """Where to start: each ratio from the draws of the level before it, and back from those of the level itself."""
+    free = np.zeros(len(levels))
+    for k, (before, after) in enumerate(pairwise(potentials)):
+        step = levels[k + 1] - levels[k]
+        there = logsumexp(tempered(step, before)) - np.log(before.size)
+        back = there if step == np.inf else np.log(after.size) - logsumexp(step * after)
+        free[k + 1] = free[k] - 0.5 * (there + back)
+    return free
+
+
+def _shares(energy: Array, free: Array, sizes: Array) -> Array:
+    """Probability of each level given the potential."""
+    logs = energy + (free + np.log(sizes))[:, None]
+    return np.exp(logs - logsumexp(logs, axis=0))
+
+
+def _hessian(share: Array, counts: Array) -> Array:
+    weighted = share * counts
+    return np.diag(weighted.sum(axis=1)) - weighted @ share.T
+
+
+def _solve(energy: Array, counts: Array, sizes: Array, free: Array) -> Array:
+    """Minimise ``sum_n log sum_k N_k exp(f_k - level_k U_n) - sum_k N_k f_k``, which is convex, by Newton's method."""
+    log_sizes = np.log(sizes)[:, None]
+
+    def objective(f: Array) -> float:
+        return float(counts @ logsumexp(energy + f[:, None] + log_sizes, axis=0) - sizes @ f)
+
+    value = objective(free)
+    for _ in range(200):
+        share = _shares(energy, free, sizes)
+        gradient = share @ counts - sizes
+        step = -lstsq(_hessian(share, counts), gradient)[0]
+        step -= step[0]
+        slope = float(gradient @ step)
+        length = 1.0
+        while (new := objective(free + length * step)) > value + 1e-4 * length * slope and length > 1e-8:
+            length *= 0.5
+        if new > value:
+            break
+        free, value = free + length * step, new
+        if np.abs(length * step).max() < 1e-9:
+            break
+    return free

@@ -1,0 +1,196 @@
+"""Paths of distributions from one whose normaliser is known to the posterior: ``p_level ~ p_0 exp(-level U)``.
+
+- `PriorPath` starts at the prior and raises the walls (or the hinges) from nothing. The billiard samples every level
+  exactly, so it goes wherever the billiard goes: any rank, label noise, soft boundaries, hinges.
+- `TiltedPath` is one step from the minimax-tilted proposals to the posterior: importance sampling with exact draws on
+  both sides of the bridge. For steps without label noise on a Gram matrix of full rank.
+- `GaussianPath` starts at the Gaussian of expectation propagation and puts the likelihood in the place of its sites,
+  sampled by elliptical slices. Short where EP is good, useless for hard walls.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import expit, log_ndtr
+
+from .._typing import Array
+from ..engines.billiard import Billiard, Walls, flights
+from ..engines.elliptical_slice import Ellipse
+from ..engines.ep import EP
+from ..exceptions import InvalidProblemError
+from ..likelihoods import Hinge, Step
+from ..problem import Problem
+from ..whitening import Whitened, whiten
+from ._tilting import Orthant, tilt, tilted_draws
+
+__all__ = ["Draws", "GaussianPath", "Path", "PriorPath", "TiltedPath"]
+
+
+class Draws(NamedTuple):
+    """States of shape (chain, draw, dimension), their potential of shape (chain, draw), and about how long they took.
+
+    The cost is counted in operations, not measured, so that choices that rest on it can be repeated.
+    """
+
+    states: Array
+    potential: Array
+    cost: float
+
+
+class Path(Protocol):
+    """What stepping stones ask of a path."""
+
+    chains: int
+    end: float
+    has_levels: bool
+
+    @property
+    def log_start(self) -> float:
+        """Log-normaliser at level zero."""
+
+    def draw(self, count: int, rng: np.random.Generator) -> Draws:
+        """Independent draws at level zero."""
+
+    def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
+        """Steps of chains that leave `level` invariant."""
+
+
+class PriorPath:
+    """From the prior: walls rise from zero energy, hinges from zero slope."""
+
+    chains = 1
+    has_levels = True
+
+    def __init__(self, problem: Problem) -> None:
+        likelihood = problem.likelihood
+        self.problem = problem
+        self.end = 1.0
+        if isinstance(likelihood, Step) and likelihood.noise == 0:
+            unit = Step(float(expit(-1.0)), likelihood.softness)  # walls of energy one
+            if likelihood.is_hard or problem.weights is None:
+                problem = Problem(problem.gram, problem.y, unit, check=False)
+            self.end = np.inf
+        self.white = whiten(problem)
+        self.walls = Walls.of(problem, self.white)
+        if self.end == np.inf and self.walls.floor > 0:  # labels at odds on one wall
+            self.problem.raise_if_empty()
+
+    @cached_property
+    def log_start(self) -> float:
+        likelihood, weights = self.problem.likelihood, self.problem.exponents
+        if isinstance(likelihood, Hinge):
+            return float(weights.sum() * likelihood.log_kappa) - self.walls.floor
+        level = weights * np.log1p(-likelihood.noise)
+        dead = np.diagonal(self.problem.gram) + self.white.softness == 0
+        level[dead] = np.log(0.5)  # a latent that is always zero takes no side
+        return float(level.sum()) - self.walls.floor
+
+    def draw(self, count: int, rng: np.random.Generator) -> Draws:
+        states = rng.standard_normal((count, self.white.dimension))
+        margin = self.white.latents(states)[:, self.walls.rows] * self.walls.y
+        losses = np.maximum(1.0 - margin, 0.0) if isinstance(self.problem.likelihood, Hinge) else margin < 0
+        potential: Array = losses @ self.walls.energy
+        return Draws(states[None], potential[None], 1.0 * states.size * self.white.rank)
+
+    def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
+        walls = self.walls._replace(energy=level * self.walls.energy)
+        draws = _fly(walls, self.white, states, count, rng)
+        if self.end < np.inf:
+            return draws._replace(potential=draws.potential / level)
+        # a number of mistakes, free of the rounding of energies
+        mistakes = np.rint(draws.potential / level) if level < np.inf else np.zeros_like(draws.potential)
+        return draws._replace(potential=mistakes)
+
+
+class TiltedPath:
+    """From minimax-tilted proposals to version space, in one step."""
+
+    chains = 1
+    end = 1.0
+    has_levels = False
+    log_start = 0.0
+
+    def __init__(self, problem: Problem) -> None:
+        self.orthant = orthant_of(problem)
+        factor = self.orthant.factor
+        ordered = Problem(factor @ factor.T, np.ones(len(factor)), Step(), check=False)
+        self.white = Whitened(factor, np.arange(len(factor)), 0.0)
+        self.walls = Walls.of(ordered, self.white)
+
+    def draw(self, count: int, rng: np.random.Generator) -> Draws:
+        states, log_weights = tilted_draws(self.orthant, rng.random((count, len(self.orthant.mu))))
+        return Draws(states[None], -log_weights[None], states.size * (len(self.orthant.mu) + 100.0))
+
+    def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
+        draws = _fly(self.walls, self.white, states, count, rng)
+        mu, below = self.orthant.mu, self.orthant.below
+        z = draws.states
+        log_weights = (log_ndtr(mu + z @ below.T) + 0.5 * mu * mu - mu * z).sum(axis=-1)
+        return draws._replace(potential=-log_weights)
+
+
+class GaussianPath:
+    """From the Gaussian of expectation propagation: sites give way to the likelihood."""
+
+    chains = 16
+    end = 1.0
+    has_levels = True
+
+    def __init__(self, problem: Problem) -> None:
+        if problem.likelihood.is_hard:
+            raise InvalidProblemError(
+                "A hard wall is no smooth function of a Gaussian site: use method='billiard' or 'tilted'."
+            )
+        self.gaussian = EP().infer(problem)
+        self.base = Ellipse(problem, whiten(problem), self.gaussian)
+
+    @cached_property
+    def log_start(self) -> float:
+        g = self.gaussian
+        return float(0.5 * g.nu @ g.mean - 0.5 * g.factor.log_det)
+
+    def draw(self, count: int, rng: np.random.Generator) -> Draws:
+        states = rng.standard_normal((self.chains, count, self.base.white.rank))
+        latents = self.base.latents(states)
+        return Draws(states, -self.base.log_ratio(latents), 20.0 * latents.size)
+
+    def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
+        z = states
+        latents = self.base.latents(z)
+        target = self.base.log_ratio(latents)
+        kept, potential = np.empty((len(z), count, z.shape[1])), np.empty((len(z), count))
+        fresh = rng.standard_normal((count, *z.shape))
+        across = fresh @ self.base.root.T
+        proposals = 0
+        for k in range(count):
+            cos, sin, latents, target, used = self.base.step(latents, across[k], target, rng, level)
+            z = cos[:, None] * z + sin[:, None] * fresh[k]
+            kept[:, k], potential[:, k] = z, -target
+            proposals += used
+        return Draws(kept, potential, 20.0 * proposals * latents.shape[1])
+
+
+def orthant_of(problem: Problem) -> Orthant:
+    """The orthant whose probability is the evidence of a step without label noise, tilted."""
+    likelihood = problem.likelihood
+    if not isinstance(likelihood, Step) or likelihood.noise > 0:
+        raise InvalidProblemError(
+            f"Minimax tilting is for steps without label noise, not {likelihood}: use method='billiard' or 'bridge'."
+        )
+    if problem.weights is not None and likelihood.softness > 0:
+        raise InvalidProblemError("Minimax tilting cannot weight rows under a soft boundary: use method='bridge'.")
+    covariance = problem.gram * np.multiply.outer(problem.y, problem.y)
+    covariance.flat[:: problem.size + 1] += likelihood.softness
+    return tilt(covariance)
+
+
+def _fly(walls: Walls, white: Whitened, states: Array, count: int, rng: np.random.Generator) -> Draws:
+    """Flights of one ball; about 4 operations a row and event."""
+    batches = [batch for _, batch in flights(Billiard(), walls, white, states[0], rng, count)]
+    positions = np.concatenate([batch.positions for batch in batches])
+    potential = np.concatenate([batch.potential for batch in batches])
+    events = sum(int(batch.events.sum()) for batch in batches)
+    return Draws(positions[None], potential[None], 4.0 * (events + count) * len(walls.y))
