@@ -46,7 +46,7 @@ class Whitened:
     """
 
     factor: Array
-    pivots: Array
+    pivots: Any
     softness: float
 
     @property

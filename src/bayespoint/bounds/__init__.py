@@ -2,11 +2,14 @@
 
 `version_space` holds the volume-ratio bounds of TR 99-11, `pac_bayes` those for posteriors with training errors (the
 Gaussian margin machine's among them), `held_out` the one for a held-out set, and `centre_of_mass` the one on the
-distance between centre of mass and Bayes point.
+distance between centre of mass and Bayes point. `certificates` puts them together for a posterior in hand.
 """
 
 from ._bound import Bound
 from .centre_of_mass import centre_of_mass_gap
+from .certificates import Certificate, certify, certify_draws
+from .held_out import binomial_bound
+from .mirrored import mirrored_problem
 from .pac_bayes import (
     catoni_bound,
     gaussian_margin_bound,
@@ -16,21 +19,26 @@ from .pac_bayes import (
     mcallester_two_sided,
     seeger_bound,
 )
+from .posteriors import divergence, gibbs_error
 from .relative_entropy import binary_kl, gaussian_divergence, invert_kl
-from .held_out import binomial_bound
 from .version_space import bayes_bound, cap_bound, linear_svm_bound, log_cap_ratio, margin_bound, subset_bound
 
 __all__ = [
     "Bound",
+    "Certificate",
     "bayes_bound",
     "binary_kl",
     "binomial_bound",
     "cap_bound",
     "catoni_bound",
     "centre_of_mass_gap",
+    "certify",
+    "certify_draws",
+    "divergence",
     "gaussian_divergence",
     "gaussian_margin_bound",
     "gaussian_margin_slack_bound",
+    "gibbs_error",
     "invert_kl",
     "linear_svm_bound",
     "log_cap_ratio",
@@ -38,6 +46,7 @@ __all__ = [
     "margin_bound",
     "mcallester_bound",
     "mcallester_two_sided",
+    "mirrored_problem",
     "seeger_bound",
     "subset_bound",
 ]

@@ -213,7 +213,7 @@ class Batch(NamedTuple):
 
     positions: Array
     potential: Array
-    events: Array
+    events: Any
     drift: float
 
 

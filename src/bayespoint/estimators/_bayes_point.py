@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -14,15 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from .. import engines, readouts
 from .._threads import blas_threads_for
 from .._typing import Array, RandomState
+from ..bounds import Certificate
 from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
 from ..posteriors import GaussianPosterior, Latent, Posterior, SampledPosterior
-from ..problem import as_generator, check_gram
+from ..problem import Weights, as_generator, check_gram
 from ..tuning import Candidate, Model, infer, maximise_evidence
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from ._certificates import certificate, random_part, with_held_out
 from ._inputs import Points
 from ._validation import (
     TrainingSet,
@@ -32,6 +34,9 @@ from ._validation import (
     number_or_evidence,
     restore_on_failure,
 )
+
+if TYPE_CHECKING:
+    from ..evidence import Estimate
 
 __all__ = ["BayesPointClassifier"]
 
@@ -186,7 +191,7 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         """
         with restore_on_failure(self):
             data = check_training_set(self, X, y, sample_weight, self.class_weight, self._pairwise)
-            model = self._model(data)
+            model = self._model(data.X, data.weights)
             points = Points.of(
                 data.X,
                 model.kernel,
@@ -196,8 +201,9 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             check_gram(model.kernel(points.X))
             progress = FitProgress(self, X, y)
             best = self._search(model, points, data, progress)
-            for name, value in self._fitted_attributes(best, points, data).items():
+            for name, value in self._fitted_attributes(best, points, data.classes).items():
                 setattr(self, name, value)
+            self._dropped_rows_ = data.n_rows - len(data.kept)
             self.__dict__.pop("loo_proba_", None)
             if isinstance(best.posteriors[0], GaussianPosterior) or not self.likelihood_.is_hard:
                 self.loo_proba_ = self._leave_one_out(X, data)
@@ -279,6 +285,106 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
         return latents[0] if len(latents) == 1 else Latent(*(np.stack(m, axis=1) for m in zip(*latents, strict=True)))
 
+    def log_evidence(self, method: str = "ep", *, se: float = 0.1) -> Estimate:
+        """Log-evidence of the training labels with its standard error, summed over the classes of a multiclass fit.
+
+        Parameters
+        ----------
+        method : {"ep", "sampled"}, default="ep"
+            "ep" is the approximation that chose the kernel; "sampled" is exact up to the standard error it reports,
+            see `bayespoint.evidence.log_evidence`.
+        se : float, default=0.1
+            Standard error to reach by sampling, in nats.
+
+        Returns
+        -------
+        Estimate
+            Of a hard boundary the log-volume of version space.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from bayespoint import BayesPointClassifier
+        >>> X, y = make_moons(60, noise=0.2, random_state=0)
+        >>> model = BayesPointClassifier().fit(X, y)
+        >>> exact, approximate = model.log_evidence("sampled"), model.log_evidence("ep")
+        >>> bool(0 < exact.value - approximate.value < 1)  # EP is a little low
+        True
+        """
+        from ..evidence import Estimate, log_evidence  # compiles; only needed here
+
+        check_is_fitted(self)
+        if method not in ("ep", "sampled"):
+            raise InvalidProblemError(f"method must be 'ep' or 'sampled', got {method!r}.")
+        problems = [posterior.problem for posterior in self._posteriors]
+        if method == "ep":
+            value = self.log_evidence_
+            if value is None:
+                value = sum(EP().infer(problem).log_evidence or 0.0 for problem in problems)
+            return Estimate(float(value), None, "ep")
+        rng, share = as_generator(self.random_state), se / np.sqrt(len(problems))
+        parts = [log_evidence(problem, rng, se=share, n_jobs=self.n_jobs) for problem in problems]
+        if len(parts) == 1:
+            return parts[0]
+        error = float(np.linalg.norm([part.se or 0.0 for part in parts]))
+        return Estimate(sum(part.value for part in parts), error, f"{parts[0].method}, {len(parts)} classes")
+
+    def certificate(
+        self,
+        delta: float = 0.05,
+        *,
+        prior_fraction: float | None = None,
+        X_test: Any = None,
+        y_test: Any = None,
+        trust_inputs: bool = False,
+    ) -> Certificate:
+        """A proven bound on the error of this classifier, from its training rows alone.
+
+        The posterior is taken as a PAC-Bayes posterior against the prior of the kernel. That prior must not have seen
+        the rows that the bound is evaluated on: a kernel tuned on them is refused, and so are features that bear the
+        trace of preprocessing fitted to them.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability, over the draw of the training rows, that the bound does not hold.
+        prior_fraction : float, optional
+            Learn kernel and prior on this share of the rows, chosen at random, and evaluate the bound on the others.
+            If the kernel was tuned, the certificate comes with a classifier of its own whose kernel was tuned on that
+            share and whose posterior rests on all rows.
+        X_test, y_test : array-like, optional
+            A held-out set for the bound of a test set beside it.
+        trust_inputs : bool, default=False
+            Whether features that look preprocessed were so on other rows.
+
+        Returns
+        -------
+        Certificate
+            ``certificate.classifier`` is what the bound speaks of.
+
+        See Also
+        --------
+        bayespoint.selection.certify : The same for a pipeline with preprocessing.
+        bayespoint.selection.BoundSearch : Choose among finitely many settings by the bound.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from bayespoint import BayesPointClassifier
+        >>> X, y = make_moons(400, noise=0.1, random_state=0)
+        >>> certificate = BayesPointClassifier(random_state=0).fit(X, y).certificate(prior_fraction=0.5)
+        >>> certificate.bayes_point.value < 0.2
+        True
+        >>> certificate.basis
+        'a prior learned on 200 of 400 rows, the bound is on the others'
+        """
+        check_is_fitted(self)
+        rows = None
+        if prior_fraction is not None:
+            rows = random_part(self._posteriors[0].problem.size, prior_fraction, self.random_state)
+        result = certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
+        return with_held_out(result, X_test, y_test)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -291,12 +397,12 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _model(self, data: TrainingSet) -> Model:
+    def _model(self, X: Any, weights: Weights | None) -> Model:
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
         noise, softness = (number_or_evidence(name, getattr(self, name)) for name in ("noise", "softness"))
         likelihood = Step(0.05 if noise is None else noise, 1.0 if softness is None else softness)
         free = tuple(name for name, value in (("noise", noise), ("softness", softness)) if value is None)
-        kernel = make_kernel(self.kernel, data.X, data.weights.total if data.weights else None)
+        kernel = make_kernel(self.kernel, X, weights.total if weights else None)
         return Model(with_bias(kernel, check_bias(self.bias), tuned=self.optimizer is not None), likelihood, free)
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
@@ -327,7 +433,7 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             n_restarts=self.n_restarts,
             rng=rng,
             n_jobs=self.n_jobs,
-            on_iteration=lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data)),
+            on_iteration=lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
         )
         if isinstance(engine, EP):
             return best
@@ -341,14 +447,14 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
                 warn_if_poor(posterior)
         return candidate
 
-    def _fitted_attributes(self, best: Candidate, points: Points, data: TrainingSet) -> dict[str, Any]:
+    def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
         kernel = best.model.kernel
         return {
-            "classes_": data.classes,
+            "classes_": classes,
             "kernel_": kernel.k1,
             "bias_": float(np.sqrt(kernel.k2.constant_value)),
             "likelihood_": best.model.likelihood,
-            "posterior_": best.posteriors[0] if len(data.classes) == 2 else list(best.posteriors),
+            "posterior_": best.posteriors[0] if len(classes) == 2 else list(best.posteriors),
             "log_evidence_": best.log_evidence,
             "_points_": points,
         }

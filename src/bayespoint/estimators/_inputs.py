@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,11 @@ class Points:
             isometry = Isometry(X)
             return cls(isometry.transform(X), columns, isometry)
         return cls(X.toarray(), columns, densify=True)
+
+    def take(self, rows: Any) -> Points:
+        """Some of the training points."""
+        X = self.X[rows]
+        return replace(self, X=X if self.columns is None else X[:, rows])
 
     def transform(self, X: Matrix) -> Any:
         """New inputs in the form of the training points."""

@@ -33,9 +33,8 @@ class Ratio(NamedTuple):
 def bridge(potentials: Sequence[Array], levels: Array) -> Ratio:
     """Combine the potentials of draws of shape (chain, draw), one array a level."""
     sizes = np.array([u.size for u in potentials], dtype=float)
-    values, inverse, counts = np.unique(
-        np.concatenate([u.ravel() for u in potentials]), return_inverse=True, return_counts=True
-    )
+    values, inverse = np.unique(np.concatenate([u.ravel() for u in potentials]), return_inverse=True)
+    counts = np.bincount(inverse).astype(np.float64)
     energy = tempered(levels[:, None], values[None, :])  # -level * U
     free = _solve(energy, counts, sizes, _stepping_stones(potentials, levels))
     share = _shares(energy, free, sizes)

@@ -1,0 +1,196 @@
+"""Certificates of a fitted classifier: what voids the bound, and what can be had instead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from .._typing import Array
+from ..bounds import Certificate, binomial_bound, certify, certify_draws
+from ..engines.ep import EP
+from ..exceptions import InvalidProblemError
+from ..kernels import with_bias
+from ..posteriors import GaussianPosterior
+from ..problem import Weights, as_generator
+from ..tuning import Candidate, infer, maximise_evidence
+
+__all__ = ["certificate", "random_part", "with_held_out"]
+
+_OFFER = (
+    "pass prior_fraction=0.5 to learn it on half of them, or fix it beforehand (optimizer=None and a kernel object; "
+    "bayespoint.selection.BoundSearch chooses from a finite grid and pays for it)"
+)
+
+
+def certificate(
+    estimator: Any, delta: float, *, prior_rows: Any = None, trust_inputs: bool = False, choices: int = 1
+) -> Certificate:
+    """Certificate of a fitted classifier, whose prior is learned on `prior_rows` if these are given.
+
+    `choices` is the size of the grid that it was chosen from by the bound.
+    """
+    if estimator._dropped_rows_:
+        raise InvalidProblemError(
+            f"No certificate: {estimator._dropped_rows_} rows had weight zero, and a bound needs all rows that were "
+            "drawn: fit without them."
+        )
+    if not (trust_inputs or estimator._pairwise) and (reason := _learned_from(estimator._points_.X)):
+        raise InvalidProblemError(
+            f"No certificate: {reason}, so preprocessing was learned from these very rows; use "
+            "bayespoint.selection.certify on the whole pipeline, or trust_inputs=True if it was learned elsewhere."
+        )
+    if prior_rows is None:
+        return _with_fixed_prior(estimator, delta, choices)
+    return _with_learned_prior(estimator, delta, prior_rows, choices)
+
+
+def random_part(n: int, fraction: Any, rng: Any) -> Any:
+    """A share of n rows, chosen without a look at them."""
+    size = round(float(fraction) * n) if isinstance(fraction, Real) and 0 < float(fraction) < 1 else 0
+    if not 1 <= size < n:
+        raise InvalidProblemError(
+            "prior_fraction must be a share between 0 and 1 that leaves rows on both sides, such as 0.5, "
+            f"got {fraction!r}."
+        )
+    return np.sort(as_generator(rng).permutation(n)[:size])
+
+
+def with_held_out(result: Certificate, X_test: Any, y_test: Any) -> Certificate:
+    """The same with the bound of a test set, if there is one."""
+    if X_test is None and y_test is None:
+        return result
+    if X_test is None or y_test is None:
+        raise InvalidProblemError("A held-out set needs both X_test and y_test.")
+    predicted, y = result.classifier.predict(X_test), np.asarray(y_test)
+    if y.shape != predicted.shape:
+        raise InvalidProblemError(f"y_test must hold {len(predicted)} labels, one for each row of X_test.")
+    return replace(result, held_out=binomial_bound(int(np.sum(predicted != y)), len(y), result.delta))
+
+
+def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate:
+    if reason := _tuned(estimator):
+        raise InvalidProblemError(f"No certificate: {reason} on the rows that the bound would rest on; {_OFFER}.")
+    posteriors = estimator._posteriors
+    basis = "a prior fixed before the data"
+    if choices > 1:
+        basis = f"the best of {choices} priors, all fixed before the data"
+    if all(isinstance(posterior, GaussianPosterior) for posterior in posteriors):
+        result = certify(posteriors, delta, choices=choices, basis=basis)
+    else:
+        if estimator.decision != "vote":
+            raise InvalidProblemError(
+                "No certificate: the bound for draws is on their vote, not on their mean; set decision='vote', or use "
+                "engine='ep', whose mean and vote are the same."
+            )
+        from ..evidence import log_evidence  # compiles; only needed here
+
+        rng = as_generator(estimator.random_state)
+        evidences = [log_evidence(posterior.problem, rng, se=0.1) for posterior in posteriors]
+        result = certify_draws(posteriors, evidences, delta, choices=choices, basis=basis)
+    return replace(result, classifier=estimator)
+
+
+def _with_learned_prior(estimator: Any, delta: float, rows: Any, choices: int) -> Certificate:
+    """Kernel and centre from some rows, posterior from all of them, bound on the others."""
+    posteriors = estimator._posteriors
+    if not all(isinstance(posterior, GaussianPosterior) for posterior in posteriors):
+        raise InvalidProblemError("A prior learned on a part of the rows needs Gaussian posteriors: use engine='ep'.")
+    n = posteriors[0].problem.size
+    basis = f"a prior learned on {len(rows)} of {n} rows, the bound is on the others"
+    if choices > 1:
+        basis = f"the best of {choices} priors, each {basis[2:]}"
+    classifier = estimator
+    if _tuned(estimator):
+        priors, classifier = _refit(estimator, rows)
+        posteriors = classifier._posteriors
+    else:
+        engine = estimator.engine if isinstance(estimator.engine, EP) else EP()
+        priors = [engine.infer(_restricted(posterior.problem, rows)) for posterior in posteriors]
+    result = certify(posteriors, delta, priors=priors, prior_rows=rows, choices=choices, basis=basis)
+    return replace(result, classifier=classifier)
+
+
+def _restricted(problem: Any, rows: Any) -> Any:
+    return replace(
+        problem,
+        gram=problem.gram[np.ix_(rows, rows)],
+        y=problem.y[rows],
+        weights=_take(problem.weights, rows),
+        check=False,
+    )
+
+
+def _refit(estimator: Any, rows: Any) -> tuple[list[Any], Any]:
+    """Posteriors on `rows` with a kernel tuned there, and a classifier on all rows with that kernel."""
+    points = estimator._points_
+    targets = [posterior.problem.y for posterior in estimator._posteriors]
+    weights = estimator._posteriors[0].problem.weights
+    part = points.take(rows)
+    part_weights = _take(weights, rows)
+    engine = estimator.engine if isinstance(estimator.engine, EP) else EP()
+    model = estimator._model(part.X, part_weights)
+    part_targets = [y[rows] for y in targets]
+    if estimator.optimizer is None:
+        best = infer(model, part.X, part_targets, part_weights, engine)
+    else:
+        best = maximise_evidence(
+            model,
+            part.X,
+            part_targets,
+            part_weights,
+            engine=engine,
+            n_restarts=estimator.n_restarts,
+            rng=as_generator(estimator.random_state),
+        )
+    whole = infer(best.model, points.X, targets, weights, engine)
+    return list(best.posteriors), _as_classifier(estimator, whole)
+
+
+def _as_classifier(estimator: Any, candidate: Candidate) -> Any:
+    """The same estimator with other fitted attributes."""
+    other = clone(estimator)
+    fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name != "loo_proba_"}
+    vars(other).update(fitted | estimator._fitted_attributes(candidate, estimator._points_, estimator.classes_))
+    return other
+
+
+def _take(weights: Weights | None, rows: Any) -> Weights | None:
+    return None if weights is None else Weights(weights.copies[rows], weights.power[rows])
+
+
+def _tuned(estimator: Any) -> str | None:
+    """Why the kernel is not independent of the rows, if it is not."""
+    if estimator.optimizer is not None and with_bias(estimator.kernel_, estimator.bias_, tuned=True).n_dims > 0:
+        return "the kernel was tuned"
+    if estimator.kernel is None or (isinstance(estimator.kernel, str) and estimator.kernel in ("rbf", "laplacian")):
+        return "the length scale of the kernel was taken from the spread of the features"
+    return None
+
+
+def _learned_from(X: Any) -> str | None:
+    """The trace of preprocessing that was fitted to these rows: moments or ranges that no sample has by chance."""
+    if sparse.issparse(X) or not isinstance(X, np.ndarray) or len(X) < 3:
+        return None
+    columns = X[:, np.ptp(X, axis=0) > 0]
+    sd = columns.std(axis=0)
+    if np.all(np.abs(columns.mean(axis=0)) < 1e-6 * sd):
+        return "every feature has mean zero over the training rows"
+    if np.all(np.abs(sd - 1) < 1e-6):
+        return "every feature has standard deviation one over the training rows"
+    if _has_unit_range(columns):
+        return "every feature spans exactly the interval from 0 to 1 over the training rows"
+    low, middle, high = np.quantile(columns, [0.25, 0.5, 0.75], axis=0)
+    if np.all(np.abs(middle) < 1e-6) and np.all(np.abs(high - low - 1) < 1e-6):
+        return "every feature has median zero and quartiles one apart over the training rows"
+    return None
+
+
+def _has_unit_range(columns: Array) -> bool:
+    graded = np.array([len(np.unique(column)) > 2 for column in columns.T])  # flags span it by themselves
+    ends = columns[:, graded]
+    return bool(graded.any() and np.all(ends.min(axis=0) == 0) and np.all(ends.max(axis=0) == 1))
