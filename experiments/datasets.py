@@ -63,6 +63,34 @@ def load_arrays(name: str) -> dict[str, np.ndarray]:
     return {"X": X.astype(float), "y": np.where(bunch.target.astype(str) == positive, 1, -1)}
 
 
+def generate(name: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of Breiman's artificial problems: waveform (first class against the others), ringnorm and twonorm."""
+    if name == "waveform":
+        hats = [np.maximum(6 - np.abs(np.arange(1, 22) - centre), 0) for centre in (11, 15, 7)]
+        first, second = np.array([hats[0], hats[0], hats[1]]), np.array([hats[1], hats[2], hats[2]])
+        which, share = rng.integers(0, 3, n), rng.random((n, 1))
+        X = share * first[which] + (1 - share) * second[which] + rng.normal(size=(n, 21))
+        return X, np.where(which == 0, 1, -1)
+    y = rng.choice([-1, 1], n)
+    noise, shift = rng.normal(size=(n, 20)), 2 / np.sqrt(20)
+    if name == "ringnorm":
+        return np.where(y[:, None] > 0, 2 * noise, noise + shift), y
+    if name == "twonorm":
+        return noise + shift * y[:, None], y
+    raise DataNotFoundError(f"No artificial problem {name!r}: there are waveform, ringnorm and twonorm.")
+
+
+def digits(name: str, pair: tuple[int, int]) -> Split:
+    """Two digits of usps or mnist, the first as +1, with pixel values divided by the largest possible one."""
+    arrays = load_arrays(name)
+    parts = []
+    for part in ("train", "test"):
+        rows = np.isin(arrays[f"y_{part}"], pair)
+        X = arrays[f"X_{part}"][rows].astype(float) / (255 if name == "mnist" else 1)
+        parts += [X, np.where(arrays[f"y_{part}"][rows] == pair[0], 1, -1)]
+    return Split(*parts)
+
+
 def splits(name: str, count: int) -> list[Split]:
     """The first `count` customary splits of a binary set; random ones of the customary size beyond those."""
     arrays = load_arrays(name)
