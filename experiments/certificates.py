@@ -1,11 +1,12 @@
 """A table of certificates: proven bounds on the error, from the training rows alone, beside what a test set says.
 
-    python experiments/certificates.py [--rows 5000] [--sets waveform,ringnorm,...] [--kinds half,grid]
+    python experiments/certificates.py [--rows 5000] [--sets waveform,ringnorm,...] [--kinds part,grid]
 
-Two kinds for each set: "half" learns preprocessing, length scale and prior on one half of the rows and evaluates the
-bound on the other, for the best of four amplitudes; "grid" takes the best of eight priors that were fixed beforehand.
-Both pay for the choice. Published bounds for support vector machines with data-dependent priors: waveform 0.17,
-ringnorm 0.10. The last column is what the test rows say of the same classifier, by the binomial tail.
+Two kinds for each set: "part" learns preprocessing, length scale and prior on a fifth of the rows and evaluates the
+bound on the others, for the better of two amplitudes; "grid" takes the best of eight priors that were fixed beforehand,
+on the first 2,000 rows. Both pay for the choice. Published bounds for support vector machines with data-dependent
+priors: waveform 0.17, ringnorm 0.10. The last column is what the test rows say of the same classifier, by the binomial
+tail.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ def rows_of(name: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np
     return *generate(name, n, rng), *generate(name, 10_000, rng)
 
 
-def half(name: str, X: np.ndarray, y: np.ndarray) -> Certificate:
-    """Length scale, preprocessing and prior from half of the rows."""
+def part(name: str, X: np.ndarray, y: np.ndarray) -> Certificate:
+    """Length scale, preprocessing and prior from a fifth of the rows."""
     model, prefix = BayesPointClassifier(), ""
     if name == "mnist-3-8":
         model, prefix = make_pipeline(PCA(50, random_state=0), model), "bayespointclassifier__"
     scale = np.sqrt(50 if prefix else X.shape[1])  # where the search starts
-    kernels = [ConstantKernel(amplitude, "fixed") * RBF(scale) for amplitude in (1.0, 3.0, 10.0, 100.0)]
-    search = BoundSearch(model, {f"{prefix}kernel": kernels}, delta=DELTA, prior_fraction=0.5, random_state=0)
+    kernels = [ConstantKernel(amplitude, "fixed") * RBF(scale) for amplitude in (3.0, 30.0)]
+    search = BoundSearch(model, {f"{prefix}kernel": kernels}, delta=DELTA, prior_fraction=0.2, random_state=0)
     return search.fit(X, y).certificate_
 
 
@@ -81,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--kinds", default="half,grid")
+    parser.add_argument("--kinds", default="part,grid")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="Constant features")  # the margins of the images
     warnings.simplefilter("ignore", InferenceWarning)
@@ -92,12 +93,13 @@ def main() -> None:
         X, y, X_test, y_test = rows_of(name, options.rows, np.random.default_rng(0))
         for kind in options.kinds.split(","):
             start = time.perf_counter()
-            result = {"half": half, "grid": grid}[kind](name, X, y)
+            used = len(y) if kind == "part" else min(len(y), 2000)
+            result = {"part": part, "grid": grid}[kind](name, X[:used], y[:used])
             errors = int(np.sum(result.classifier.predict(X_test) != y_test))
             entry = {
                 "set": name,
                 "kind": kind,
-                "rows": len(y),
+                "rows": used,
                 "Gibbs bound": result.gibbs.value,
                 "Gibbs test error": gibbs_test_error(result.classifier, X_test, y_test),
                 "Bayes point bound": result.bayes_point.value,
@@ -110,7 +112,7 @@ def main() -> None:
             }
             found.append(entry)
             figures = "".join(f"{entry[key]:12.4f}" for key in list(entry)[3:8])
-            print(f"{name:10s}{kind:>6s}{len(y):6d}{figures}  {entry['seconds']} s", flush=True)
+            print(f"{name:10s}{kind:>6s}{used:6d}{figures}  {entry['seconds']} s", flush=True)
     save("certificates", found, delta=DELTA)
 
 

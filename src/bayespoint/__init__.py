@@ -2,8 +2,8 @@
 
 from . import engines, readouts
 from .estimators import BayesPointClassifier
-from .likelihoods import Hinge, Step
+from .likelihoods import Hinge, Logistic, Step
 from .problem import Problem
 
 __version__ = "0.1.0"
-__all__ = ["BayesPointClassifier", "Hinge", "Problem", "Step", "engines", "readouts"]
+__all__ = ["BayesPointClassifier", "Hinge", "Logistic", "Problem", "Step", "engines", "readouts"]

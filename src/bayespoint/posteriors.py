@@ -176,12 +176,16 @@ class EvidenceGradient(NamedTuple):
     alpha: Array
     factor: SiteFactor
     likelihood: Mapping[str, float]
+    implicit: Array | None = None  # z of a further term (z alpha' + alpha z') / 4, where sites move with the kernel
 
     def gram(self) -> Array:
         """The symmetric matrix G with ``d log_evidence = sum_ij G_ij dK_ij``."""
         g = self.factor.dense()
         g *= -0.5
-        g += np.multiply.outer(0.5 * self.alpha, self.alpha)
+        half = 0.5 * self.alpha if self.implicit is None else 0.5 * (self.alpha + 0.5 * self.implicit)
+        g += np.multiply.outer(half, self.alpha)
+        if self.implicit is not None:
+            g += np.multiply.outer(0.25 * self.alpha, self.implicit)
         return g
 
 

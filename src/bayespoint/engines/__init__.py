@@ -4,7 +4,7 @@ from importlib import import_module
 
 from .ep import EP
 
-__all__ = ["EP", "Billiard", "ClassicBilliard", "Corners", "EllipticalSlice", "GibbsSampler"]
+__all__ = ["EP", "Billiard", "ClassicBilliard", "Corners", "EllipticalSlice", "GibbsSampler", "Laplace"]
 
 _COMPILED = {
     "Billiard": "billiard",
@@ -12,6 +12,7 @@ _COMPILED = {
     "Corners": "corners",
     "EllipticalSlice": "elliptical_slice",
     "GibbsSampler": "gibbs",
+    "Laplace": "laplace",
 }
 
 

@@ -16,7 +16,7 @@ from scipy.linalg import lapack, solve_triangular
 from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import InvalidProblemError
-from ..posteriors import GaussianPosterior, SampledPosterior
+from ..posteriors import SampledPosterior
 from ..problem import Problem, as_generator
 from ..whitening import Whitened, whiten
 from ._settings import check_at_least
@@ -69,7 +69,7 @@ class EllipticalSlice:
     def _infer(self, problem: Problem, rng: Any) -> SampledPosterior:
         white = whiten(problem)
         gaussian = self.ep.infer(problem)
-        base = Ellipse(problem, white, gaussian)
+        base = Ellipse(problem, white, gaussian.tau, gaussian.nu)
         rng = as_generator(rng)
         z = np.tile(base.start(), (self.chains, 1))
         kept = np.empty((self.chains, self.draws, white.rank))
@@ -91,22 +91,22 @@ class EllipticalSlice:
 
 
 class Ellipse:
-    """EP's Gaussian as ``f = m + root z``, and the log-ratio of likelihood and sites."""
+    """A Gaussian, prior times sites, as ``f = m + root z``, and the log-ratio of likelihood and sites."""
 
-    def __init__(self, problem: Problem, white: Whitened, gaussian: GaussianPosterior) -> None:
+    def __init__(self, problem: Problem, white: Whitened, tau: Array, nu: Array) -> None:
         self.problem, self.white = problem, white
         factor = white.factor
         # precision of whitened coordinates: I + M' T M = R R'
-        precision = (factor.T * gaussian.tau) @ factor
+        precision = (factor.T * tau) @ factor
         precision.flat[:: white.rank + 1] += 1.0
         lower, failed = lapack.dpotrf(precision, lower=1, overwrite_a=1)
         if failed:
             raise InvalidProblemError("Expectation propagation gave no proper Gaussian to sample around: use Billiard.")
         self.lower = lower
-        self.centre = lapack.dpotrs(lower, factor.T @ gaussian.nu, lower=1)[0]
+        self.centre = lapack.dpotrs(lower, factor.T @ nu, lower=1)[0]
         self.mean = factor @ self.centre
         self.root = np.ascontiguousarray(solve_triangular(lower, factor.T, lower=True).T)
-        self.tau, self.nu = gaussian.tau, gaussian.nu
+        self.tau, self.nu = tau, nu
         self.weights = problem.exponents
 
     def latents(self, z: Array) -> Array:
@@ -125,9 +125,13 @@ class Ellipse:
         return z
 
     def log_ratio(self, f: Array) -> Array:
-        log_likelihood = self.weights * self.problem.likelihood.log_likelihood(self.problem.y, f)
-        ratio: Array = (log_likelihood - f * (self.nu - 0.5 * self.tau * f)).sum(axis=-1)
+        ratio: Array = self.log_target(f) - (f * (self.nu - 0.5 * self.tau * f)).sum(axis=-1)
         return ratio
+
+    def log_target(self, f: Array) -> Array:
+        """Log-likelihood of all rows."""
+        total: Array = (self.weights * self.problem.likelihood.log_likelihood(self.problem.y, f)).sum(axis=-1)
+        return total
 
     def step(
         self, latents: Array, across: Array, target: Array, rng: np.random.Generator, power: float = 1.0

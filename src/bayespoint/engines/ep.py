@@ -220,7 +220,7 @@ class _State(NamedTuple):
 def _evaluate(rows: _Rows, sites: _Sites) -> _State | None:
     """One sweep's worth of work: marginals, cavities, matched sites. None if the Gaussian is not proper."""
     tau, nu = rows.copies * sites.tau, rows.copies * sites.nu
-    built = _factorise(rows.gram, rows.diag, tau)
+    built = factorise(rows.gram, rows.diag, tau)
     if built is None:
         return None
     factor, var = built
@@ -250,7 +250,7 @@ def _evaluate_or_back_off(rows: _Rows, old: _Sites, new: _Sites) -> _State | Non
     return None
 
 
-def _factorise(gram: Array, diag: Array, tau: Array) -> tuple[SiteFactor, Array] | None:
+def factorise(gram: Array, diag: Array, tau: Array) -> tuple[SiteFactor, Array] | None:
     """Root of W = (K + T^-1)^-1 and the marginal variances ``diag(K - K W K)``.
 
     Positive precisions go through ``B = I + T^1/2 K T^1/2 = L L'`` and ``plus = L^-1 T^1/2``; negative ones (rows N,

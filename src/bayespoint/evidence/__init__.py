@@ -17,9 +17,9 @@ from scipy.special import logsumexp, ndtri
 
 from .._threads import blas_threads_for
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..likelihoods import Step
+from ..likelihoods import Hinge, Step
 from ..problem import Problem, as_generator
-from ._paths import GaussianPath, PriorPath, TiltedPath, orthant_of
+from ._paths import PriorPath, TiltedPath, gaussian_path, orthant_of
 from ._stepping import Stones, Walk, explore
 from ._tilting import sobol_log_weights
 
@@ -167,19 +167,21 @@ def _walk(make: Callable[[Problem], Any], problem: Problem, rng: np.random.Gener
 
 def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int, n_jobs: int | None) -> Estimate:
     """The first start that gets there with a fair share of the draws, or the one with the least to do."""
-    walks = []
+    walks, failure = [], None
     for name, make in _starts(problem):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", InferenceWarning)  # a Gaussian that EP itself distrusts is no start
                 walk = _walk(make, problem, rng, n_jobs)
-        except (InvalidProblemError, InferenceWarning):
-            if make is PriorPath:
-                raise
+        except (InvalidProblemError, InferenceWarning) as error:
+            failure = error
             continue
         walks.append((walk.cost, name, walk))
         if walk.se**2 * walk.draws.sum() <= 0.2 * max_draws * se**2:
             break
+    if not walks:
+        assert failure is not None
+        raise failure
     _, name, walk = min(walks, key=lambda entry: entry[0])
     walk.refine(se, max_draws)
     return Estimate(walk.value, walk.se, name, walk.steps)
@@ -191,8 +193,8 @@ def _starts(problem: Problem) -> Iterator[tuple[str, Callable[[Problem], Any]]]:
     if isinstance(likelihood, Step) and likelihood.noise == 0 and not weighted_soft:
         yield "bridge", TiltedPath
     if not likelihood.is_hard:
-        yield "bridge", GaussianPath
-    if not weighted_soft:
+        yield "bridge", gaussian_path
+    if isinstance(likelihood, Step | Hinge) and not weighted_soft:
         yield "billiard", PriorPath
 
 

@@ -1,14 +1,14 @@
-"""Ratio of normalising constants along a path of distributions ``p_k ~ p_0 exp(-level_k U)``, from draws of each.
+"""Ratio of normalising constants along a path of distributions, from draws of each.
 
-All draws of all levels enter one estimate (Shirts & Chodera 2008, the optimal bridge for many distributions). The
-potential U is sufficient for the path, so nothing but its values is needed. The standard error is that of the
-estimate's linearisation: each draw has an influence, and the mean influence of a level has a Monte Carlo error that
+All draws of all levels enter one estimate (Shirts & Chodera 2008, the optimal bridge for many distributions). Most
+paths are ``p_0 exp(-level U)``, where the potential U is all that is needed of a draw. The standard error is that of
+the estimate's linearisation: each draw has an influence, and the mean influence of a level has a Monte Carlo error that
 knows about autocorrelation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -30,13 +30,24 @@ class Ratio(NamedTuple):
     log_normalisers: Array
 
 
-def bridge(potentials: Sequence[Array], levels: Array) -> Ratio:
-    """Combine the potentials of draws of shape (chain, draw), one array a level."""
-    sizes = np.array([u.size for u in potentials], dtype=float)
-    values, inverse = np.unique(np.concatenate([u.ravel() for u in potentials]), return_inverse=True)
+def bridge(
+    statistics: Sequence[Array], levels: Array, log_density: Callable[[float, Array], Array] | None = None
+) -> Ratio:
+    """Combine the statistics of draws, of shape (chain, draw) or (chain, draw, k), one array a level.
+
+    `log_density` gives the log-density of a level up to a constant from the statistics; by default these are
+    potentials, see `tempered`.
+    """
+    log_density = tempered if log_density is None else log_density
+    shapes = [u.shape[:2] for u in statistics]
+    sizes = np.array([float(np.prod(shape)) for shape in shapes])
+    flat = np.concatenate([u.reshape(-1, *u.shape[2:]) for u in statistics])
+    inverse = np.arange(len(flat))
+    if flat.ndim == 1:  # often whole numbers: look at each but once
+        flat, inverse = np.unique(flat, return_inverse=True)
     counts = np.bincount(inverse).astype(np.float64)
-    energy = tempered(levels[:, None], values[None, :])  # -level * U
-    free = _solve(energy, counts, sizes, _stepping_stones(potentials, levels))
+    energy = np.stack([log_density(level, flat) for level in levels])
+    free = _solve(energy, counts, sizes, _stepping_stones(statistics, levels, log_density))
     share = _shares(energy, free, sizes)
     # draws move the solution by H^+ times what they add to the gradient
     ends = np.zeros(len(levels))
@@ -44,11 +55,11 @@ def bridge(potentials: Sequence[Array], levels: Array) -> Ratio:
     influence = (lstsq(_hessian(share, counts), ends)[0] @ share)[inverse]
     variance = np.zeros(len(levels))
     start = 0
-    for k, u in enumerate(potentials):
-        series = influence[start : start + u.size].reshape(u.shape)
-        start += u.size
+    for k, shape in enumerate(shapes):
+        series = influence[start : start + int(sizes[k])].reshape(shape)
+        start += int(sizes[k])
         spread = float(np.ptp(series))
-        variance[k] = (u.size * float(mcse(series / spread)) * spread) ** 2 if spread > 0 else 0.0
+        variance[k] = (sizes[k] * float(mcse(series / spread)) * spread) ** 2 if spread > 0 else 0.0
     return Ratio(float(free[0] - free[-1]), variance, -free)
 
 
@@ -63,15 +74,20 @@ def effective_share(log_weights: Array) -> float:
     return float(np.exp(2 * logsumexp(log_weights) - logsumexp(2 * log_weights)) / log_weights.size)
 
 
-def _stepping_stones(potentials: Sequence[Array], levels: Array) -> Array:
+def _stepping_stones(statistics: Sequence[Array], levels: Array, log_density: Callable[[float, Array], Array]) -> Array:
     """Where to start: each ratio from the draws of the level before it, and back from those of the level itself."""
     free = np.zeros(len(levels))
-    for k, (before, after) in enumerate(pairwise(potentials)):
-        step = levels[k + 1] - levels[k]
-        there = logsumexp(tempered(step, before)) - np.log(before.size)
-        back = there if step == np.inf else np.log(after.size) - logsumexp(step * after)
+    for k, (before, after) in enumerate(pairwise(statistics)):
+        there = _log_mean(log_density(levels[k + 1], before) - log_density(levels[k], before))
+        back = there
+        if levels[k + 1] < np.inf:
+            back = -_log_mean(log_density(levels[k], after) - log_density(levels[k + 1], after))
         free[k + 1] = free[k] - 0.5 * (there + back)
     return free
+
+
+def _log_mean(log_weights: Array) -> float:
+    return float(logsumexp(log_weights) - np.log(log_weights.size))
 
 
 def _shares(energy: Array, free: Array, sizes: Array) -> Array:

@@ -4,13 +4,12 @@
   exactly, so it goes wherever the billiard goes: any rank, label noise, soft boundaries, hinges.
 - `TiltedPath` is one step from the minimax-tilted proposals to the posterior: importance sampling with exact draws on
   both sides of the bridge. For steps without label noise on a Gram matrix of full rank.
-- `GaussianPath` starts at the Gaussian of expectation propagation and puts the likelihood in the place of its sites,
-  sampled by elliptical slices. Short where EP is good, useless for hard walls.
+- `SlicePath` starts at a Gaussian, such as that of expectation propagation, and puts the likelihood in the place of its
+  sites, sampled by elliptical slices. Short where EP is good, useless for hard walls.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -24,19 +23,24 @@ from ..exceptions import InvalidProblemError
 from ..likelihoods import Hinge, Step
 from ..problem import Problem
 from ..whitening import Whitened, whiten
+from ._bridge import tempered
 from ._tilting import Orthant, tilt, tilted_draws
 
-__all__ = ["Draws", "GaussianPath", "Path", "PriorPath", "TiltedPath"]
+_FLIGHT = np.pi / 2
+
+__all__ = ["Draws", "LabelPath", "Path", "PriorPath", "SlicePath", "TiltedPath", "gaussian_path", "orthant_of"]
 
 
 class Draws(NamedTuple):
-    """States of shape (chain, draw, dimension), their potential of shape (chain, draw), and about how long they took.
+    """States of shape (chain, draw, dimension), what the path's density needs of each, and about how long they took.
+
+    The statistic is the potential U of ``p_0 exp(-level U)``, of shape (chain, draw), unless the path says otherwise.
 
     The cost is counted in operations, not measured, so that choices that rest on it can be repeated.
     """
 
     states: Array
-    potential: Array
+    statistic: Array
     cost: float
 
 
@@ -44,12 +48,11 @@ class Path(Protocol):
     """What stepping stones ask of a path."""
 
     chains: int
+    first: int  # draws of each chain before anything is said of their error
     end: float
     has_levels: bool
 
-    @property
-    def log_start(self) -> float:
-        """Log-normaliser at level zero."""
+    log_start: float  # log-normaliser at level zero
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         """Independent draws at level zero."""
@@ -57,11 +60,22 @@ class Path(Protocol):
     def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
         """Steps of chains that leave `level` invariant."""
 
+    def log_density(self, level: float, statistic: Array) -> Array:
+        """Log-density of a level up to a constant that all levels share."""
 
-class PriorPath:
+
+class Tempered:
+    """A path ``p_0 exp(-level U)``."""
+
+    def log_density(self, level: float, statistic: Array) -> Array:
+        return tempered(level, statistic)
+
+
+class PriorPath(Tempered):
     """From the prior: walls rise from zero energy, hinges from zero slope."""
 
     chains = 1
+    first = 256
     has_levels = True
 
     def __init__(self, problem: Problem) -> None:
@@ -77,12 +91,13 @@ class PriorPath:
         self.walls = Walls.of(problem, self.white)
         if self.end == np.inf and self.walls.floor > 0:  # labels at odds on one wall
             self.problem.raise_if_empty()
+        self.log_start = self._log_start()
 
-    @cached_property
-    def log_start(self) -> float:
+    def _log_start(self) -> float:
         likelihood, weights = self.problem.likelihood, self.problem.exponents
         if isinstance(likelihood, Hinge):
             return float(weights.sum() * likelihood.log_kappa) - self.walls.floor
+        assert isinstance(likelihood, Step)  # walls would have refused others
         level = weights * np.log1p(-likelihood.noise)
         dead = np.diagonal(self.problem.gram) + self.white.softness == 0
         level[dead] = np.log(0.5)  # a latent that is always zero takes no side
@@ -99,16 +114,17 @@ class PriorPath:
         walls = self.walls._replace(energy=level * self.walls.energy)
         draws = _fly(walls, self.white, states, count, rng)
         if self.end < np.inf:
-            return draws._replace(potential=draws.potential / level)
+            return draws._replace(statistic=draws.statistic / level)
         # a number of mistakes, free of the rounding of energies
-        mistakes = np.rint(draws.potential / level) if level < np.inf else np.zeros_like(draws.potential)
-        return draws._replace(potential=mistakes)
+        mistakes = np.rint(draws.statistic / level) if level < np.inf else np.zeros_like(draws.statistic)
+        return draws._replace(statistic=mistakes)
 
 
-class TiltedPath:
+class TiltedPath(Tempered):
     """From minimax-tilted proposals to version space, in one step."""
 
     chains = 1
+    first = 256
     end = 1.0
     has_levels = False
     log_start = 0.0
@@ -129,28 +145,19 @@ class TiltedPath:
         mu, below = self.orthant.mu, self.orthant.below
         z = draws.states
         log_weights = (log_ndtr(mu + z @ below.T) + 0.5 * mu * mu - mu * z).sum(axis=-1)
-        return draws._replace(potential=-log_weights)
+        return draws._replace(statistic=-log_weights)
 
 
-class GaussianPath:
-    """From the Gaussian of expectation propagation: sites give way to the likelihood."""
+class SlicePath(Tempered):
+    """From a Gaussian to any target, by elliptical slices: sites give way to the likelihood."""
 
     chains = 16
+    first = 96
     end = 1.0
     has_levels = True
 
-    def __init__(self, problem: Problem) -> None:
-        if problem.likelihood.is_hard:
-            raise InvalidProblemError(
-                "A hard wall is no smooth function of a Gaussian site: use method='billiard' or 'tilted'."
-            )
-        self.gaussian = EP().infer(problem)
-        self.base = Ellipse(problem, whiten(problem), self.gaussian)
-
-    @cached_property
-    def log_start(self) -> float:
-        g = self.gaussian
-        return float(0.5 * g.nu @ g.mean - 0.5 * g.factor.log_det)
+    def __init__(self, base: Ellipse, log_start: float) -> None:
+        self.base, self.log_start = base, log_start
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         states = rng.standard_normal((self.chains, count, self.base.white.rank))
@@ -171,6 +178,17 @@ class GaussianPath:
             kept[:, k], potential[:, k] = z, -target
             proposals += used
         return Draws(kept, potential, 20.0 * proposals * latents.shape[1])
+
+
+def gaussian_path(problem: Problem) -> SlicePath:
+    """From the Gaussian of expectation propagation."""
+    if problem.likelihood.is_hard:
+        raise InvalidProblemError(
+            "A hard wall is no smooth function of a Gaussian site: use method='billiard' or 'tilted'."
+        )
+    gaussian = EP().infer(problem)
+    base = Ellipse(problem, whiten(problem), gaussian.tau, gaussian.nu)
+    return SlicePath(base, float(0.5 * gaussian.nu @ gaussian.mean - 0.5 * gaussian.factor.log_det))
 
 
 def orthant_of(problem: Problem) -> Orthant:
@@ -194,3 +212,62 @@ def _fly(walls: Walls, white: Whitened, states: Array, count: int, rng: np.rando
     potential = np.concatenate([batch.potential for batch in batches])
     events = sum(int(batch.events.sum()) for batch in batches)
     return Draws(positions[None], potential[None], 4.0 * (events + count) * len(walls.y))
+
+
+class LabelPath:
+    """From the prior to ``prod_i v(theta_i)``, the hinge likelihood summed over labels, as the hinges rise.
+
+    Labels and latents are drawn in turn: labels given latents are independent, latents given labels are the billiard's.
+    The bridge sums over labels, so the statistic of a draw is its latents.
+    """
+
+    chains = 1
+    first = 512  # labels and latents hold on to each other
+    end = 1.0
+    has_levels = True
+
+    def __init__(self, problem: Problem) -> None:
+        self.white = whiten(problem)
+        self.walls = Walls.of(problem, self.white)
+        self.slope = self.walls.energy
+        likelihood, weights = problem.likelihood, problem.exponents
+        assert isinstance(likelihood, Hinge)
+        # log kappa is there from the start; rows of length zero are latents at zero, whichever the label
+        self.log_start = (
+            float(likelihood.log_kappa * weights.sum()) + problem.size * float(np.log(2)) - self.walls.floor
+        )
+
+    def log_density(self, level: float, statistic: Array) -> Array:
+        slope = level * self.slope
+        up, down = -slope * np.maximum(0.0, 1.0 - statistic), -slope * np.maximum(0.0, 1.0 + statistic)
+        total: Array = (np.logaddexp(up, down) - np.log(2)).sum(axis=-1)
+        return total
+
+    def draw(self, count: int, rng: np.random.Generator) -> Draws:
+        states = rng.standard_normal((count, self.white.rank))
+        latents = self.white.latents(states)[:, self.walls.rows]
+        return Draws(states[None], latents[None], 1.0 * states.size * self.white.rank)
+
+    def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
+        position, walls = states[0], self.walls
+        slope = level * self.slope
+        cos_t, sin_t = np.cos(_FLIGHT), np.sin(_FLIGHT)
+        refresh = rng.standard_normal((count, len(position)))
+        velocity = self.white.latents(refresh)[:, walls.rows]
+        uniform = rng.random(velocity.shape)
+        impulse, height, events = np.empty((1, len(slope))), np.empty(1), np.empty(1, dtype=np.int64)
+        latents = np.empty_like(velocity)
+        theta = np.ascontiguousarray(self.white.latents(position)[walls.rows])
+        total = 0
+        for k in range(count):
+            log_odds = slope * (np.maximum(0.0, 1.0 + theta) - np.maximum(0.0, 1.0 - theta))
+            y = np.where(uniform[k] < expit(log_odds), 1.0, -1.0)
+            walls.loop(
+                *(walls.gram, y, walls.diag, slope, theta, velocity[k : k + 1], cos_t, sin_t),
+                *(impulse, height, events, 1_000_000),
+            )
+            position = cos_t * position + sin_t * refresh[k] + self.white.pull(impulse, walls.rows)[0]
+            theta = np.ascontiguousarray(self.white.latents(position)[walls.rows])
+            refresh[k], latents[k] = position, theta
+            total += int(events[0])
+        return Draws(refresh[None], latents[None], (4.0 * total + 100.0 * count) * len(slope))

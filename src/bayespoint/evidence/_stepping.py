@@ -9,29 +9,29 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from .._typing import Array
-from ._bridge import Ratio, bridge, effective_share, tempered
+from ._bridge import Ratio, bridge, effective_share
 from ._paths import Path
 
 __all__ = ["Stones", "Walk", "explore"]
 
-_PILOT, _BURN_IN, _FIRST = 64, 16, 96
+_PILOT, _BURN_IN = 64, 16
 _SHARE = 0.5  # effective share of the draws of one level as draws of the next
 _STEEPEST = 1e3  # energy of walls beyond which version space counts as empty
 
 
 @dataclass
 class Stone:
-    """One level: where its chains are, its own randomness, and the potentials met so far."""
+    """One level: where its chains are, its own randomness, and the statistics of its draws so far."""
 
     level: float
     states: Array
     rng: np.random.Generator
-    potential: list[Array] = field(default_factory=list)
+    statistics: list[Array] = field(default_factory=list)
     cost: float = 0.0
 
     @property
     def draws(self) -> int:
-        return sum(u.size for u in self.potential)
+        return sum(u.shape[0] * u.shape[1] for u in self.statistics)
 
     def draw(self, path: Path, count: int) -> None:
         """Go on from where the chains are."""
@@ -40,7 +40,7 @@ class Stone:
         else:
             batch = path.advance(self.level, self.states, count, self.rng)
         self.states = batch.states[:, -1]
-        self.potential.append(batch.potential)
+        self.statistics.append(batch.statistic)
         self.cost += batch.cost
 
 
@@ -71,23 +71,30 @@ def explore(path: Path, rng: np.random.Generator) -> list[Stone] | None:
     pilot = path.draw(max(_PILOT, 512 // path.chains), rng)
     stones = [Stone(0.0, pilot.states[:, -1], rng.spawn(1)[0])]
     while stones[-1].level < path.end:
-        level = _next_level(stones[-1].level, path.end, pilot.potential.ravel()) if path.has_levels else path.end
+        level = _next_level(path, stones[-1].level, pilot.statistic) if path.has_levels else path.end
         if path.end == np.inf and _STEEPEST < level < np.inf:
             return None
-        weights = np.exp(tempered(level - stones[-1].level, pilot.potential.ravel() - pilot.potential.min()))
+        logs = _log_weights(path, stones[-1].level, level, pilot.statistic)
+        weights = np.exp(logs - logs.max())
         chosen = rng.choice(weights.size, path.chains, p=weights / weights.sum())
         states = pilot.states.reshape(weights.size, -1)[chosen]
         pilot = path.advance(level, states, _BURN_IN + _PILOT, rng)
-        pilot = pilot._replace(states=pilot.states[:, _BURN_IN:], potential=pilot.potential[:, _BURN_IN:])
+        pilot = pilot._replace(states=pilot.states[:, _BURN_IN:], statistic=pilot.statistic[:, _BURN_IN:])
         stones.append(Stone(level, pilot.states[:, -1], rng.spawn(1)[0]))
     return stones
 
 
-def _next_level(level: float, end: float, potential: Array) -> float:
+def _log_weights(path: Path, level: float, other: float, statistic: Array) -> Array:
+    """Log-weights of draws of one level as draws of another."""
+    return (path.log_density(other, statistic) - path.log_density(level, statistic)).ravel()
+
+
+def _next_level(path: Path, level: float, statistic: Array) -> float:
     """The furthest level to which the effective share of the weights is at least one half."""
+    end = path.end
 
     def share(other: float) -> float:
-        weights = tempered(other - level, potential)
+        weights = _log_weights(path, level, other, statistic)
         return effective_share(weights) if np.isfinite(weights).any() else 0.0
 
     if share(end) >= _SHARE:
@@ -109,7 +116,7 @@ class Walk:
     def __init__(self, path: Path, stones: list[Stone], n_jobs: int | None) -> None:
         self.path, self.stones, self.n_jobs = path, stones, n_jobs
         self.levels = np.array([stone.level for stone in stones])
-        self._draw(np.full(len(stones), max(_FIRST, 256 // path.chains)))
+        self._draw(np.full(len(stones), path.first))
 
     @property
     def value(self) -> float:
@@ -159,5 +166,5 @@ class Walk:
         Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(stone.draw)(self.path, int(count)) for stone, count in zip(self.stones, counts, strict=True)
         )
-        potentials = [np.concatenate(stone.potential, axis=1) for stone in self.stones]
-        self.ratio: Ratio = bridge(potentials, self.levels)
+        statistics = [np.concatenate(stone.statistics, axis=1) for stone in self.stones]
+        self.ratio: Ratio = bridge(statistics, self.levels, self.path.log_density)

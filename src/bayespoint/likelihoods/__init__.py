@@ -13,8 +13,10 @@ For the read-outs: ``score(mean, var)``, ``log_probability(mean, var)`` and ``di
 """
 
 from .hinge import Hinge
+from .hinge_sum import HingeSum
+from .logistic import Logistic
 from .step import Step
 
-Likelihood = Step | Hinge
+Likelihood = Step | Hinge | Logistic
 
-__all__ = ["Hinge", "Likelihood", "Step"]
+__all__ = ["Hinge", "HingeSum", "Likelihood", "Logistic", "Step"]

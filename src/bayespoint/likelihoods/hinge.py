@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from math import log, sqrt
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import entr, erfcx, expit, log_expit, log_ndtr
+from scipy.special import erfcx, expit, log_expit, log_ndtr
 
 from .._typing import Array
 from ..exceptions import InvalidProblemError
+from ._log_odds import ByLogOdds
 
 __all__ = ["Hinge"]
 
@@ -20,7 +20,7 @@ _LOG_SQRT_2PI = 0.5 * log(2 * np.pi)
 
 
 @dataclass(frozen=True)
-class Hinge:
+class Hinge(ByLogOdds):
     """Hinge likelihood ``kappa(C) exp(-C max(0, 1 - y f))`` with ``kappa = 1 / (1 + exp(-2C))``.
 
     Parameters
@@ -59,13 +59,17 @@ class Hinge:
 
     def site(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array]:
         """Log-normaliser of ``likelihood**power`` under N(mean, var), and the site (precision, precision x mean)."""
-        log_z, share, boundary, slope, _ = self._pieces(y, mean, var, power)
-        # d log Z / d(y mean) = slope p; its derivative slope^2 p (1 - p) - slope boundary is negative by log-concavity
-        curvature = np.maximum(slope * (boundary - slope * share * (1 - share)), 0.0)
+        log_z, first, curvature = self.derivatives(y, mean, var, power)
         shrink = np.maximum(1 - var * curvature, 1e-12)
         tau = curvature / shrink
-        nu = tau * mean + y * slope * share / shrink
+        nu = tau * mean + first / shrink
         return log_z, tau, nu
+
+    def derivatives(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array]:
+        """Log-normaliser of ``likelihood**power`` under N(mean, var), its slope and minus its curvature in the mean."""
+        log_z, share, boundary, slope, _ = self._pieces(y, mean, var, power)
+        # d log Z / d(y mean) = slope p; its derivative slope^2 p (1 - p) - slope boundary is negative by log-concavity
+        return log_z, y * slope * share, np.maximum(slope * (boundary - slope * share * (1 - share)), 0.0)
 
     def log_normaliser_gradient(self, y: Array, mean: Array, var: Array, power: Array) -> dict[str, Array]:
         """Derivative of the log-normaliser in log C at a fixed cavity: minus the mean hinge energy, and kappa."""
@@ -94,28 +98,15 @@ class Hinge:
 
     # -- read-outs -----------------------------------------------------------------------------------------------
 
-    def score(self, mean: Array, var: Array) -> Array:
-        """Log-odds of the label +1 for a latent N(mean, var)."""
-        return self.log_probability(mean, var) - self.log_probability(-mean, var)
-
-    def log_probability(self, mean: Array, var: Array) -> Array:
-        """Log-probability of the label +1 for a latent N(mean, var): the mean of Sollich's (11) over the latent."""
-        total = np.full(np.shape(mean), -np.inf)
-        for f, log_weight in _quadrature(self.C, mean, var):
-            total = np.logaddexp(total, log_weight + log_expit(self.log_odds(f)))
-        return np.minimum(total, 0.0)
-
-    def conditional_entropy(self, mean: Array, var: Array) -> Array:
-        """Entropy in nats of the label once the latent N(mean, var) is known."""
-        total = np.zeros(np.shape(mean))
-        for f, log_weight in _quadrature(self.C, mean, var):
-            p = expit(self.log_odds(f))
-            total += np.exp(log_weight) * (entr(p) + entr(1 - p))
-        return total
-
     def log_odds(self, f: Array) -> Array:
         """Log-odds of the label +1 given the latent: ``2 C f`` between the kinks, ``C (f + sign f)`` beyond them."""
-        return self.C * (f + np.clip(f, -1.0, 1.0))
+        return self.C * (f + np.clip(f, -1.0, 1.0))  # Sollich (11)
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """The kinks, and around zero, where the probability of a steep hinge changes."""
+        steep = min(1.0, 6.0 / self.C)
+        return (-1.0, -steep, 0.0, steep, 1.0)
 
     def disagreement(self, y: Array, mean: Array, var: Array) -> Array:
         """P(y f < 0) under the tilted distribution ``N(mean, var) x likelihood``."""
@@ -124,26 +115,3 @@ class Hinge:
         below = -y * mean / sd - slope * sd  # zero in standard units of the shifted Gaussian
         log_sloped = slope * (0.5 * slope * var - (1 - y * mean)) + log_ndtr(below)
         return np.exp(np.minimum(log_sloped + self.log_kappa - log_z, 0.0))
-
-
-def _quadrature(C: float, mean: Array, var: Array) -> Iterator[tuple[Array, Array]]:
-    """Nodes and log-weights for N(mean, var), cut at eight deviations.
-
-    Gauss-Legendre between the kinks at -1 and +1 and around zero, where the probability of a steep hinge changes. A
-    latent that is known leaves pieces of no width; its whole weight is then on the last node.
-    """
-    mean, var = np.asarray(mean, dtype=np.float64), np.asarray(var, dtype=np.float64)
-    sd = np.sqrt(np.maximum(var, np.finfo(float).tiny))
-    low, high = mean - 8 * sd, mean + 8 * sd
-    known = high - low <= 1e-12 * (1 + np.abs(mean))
-    steep = min(1.0, 6.0 / C)
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    with np.errstate(divide="ignore"):
-        for left, right in pairwise([low, *(np.clip(cut, low, high) for cut in (-1, -steep, 0, steep, 1)), high]):
-            half, middle = 0.5 * (right - left), 0.5 * (right + left)
-            log_scale = np.where(known, -np.inf, np.log(half) - np.log(sd) - _LOG_SQRT_2PI)
-            for node, weight in zip(nodes, weights, strict=True):
-                f = middle + half * node
-                yield f, log(weight) + log_scale - 0.5 * np.square((f - mean) / sd)
-    if known.any():
-        yield mean, np.where(known, 0.0, -np.inf)

@@ -1,0 +1,184 @@
+"""The evidence of a support vector machine, properly normalised (Sollich 2002, sections 4 and 5).
+
+The hinge likelihood does not add up to one over the labels, so its evidence Q(Y|X) ("naive") favours a C that is too
+small. Divided by N(X), the sum of Q over all labellings, it is the conditional evidence P(Y|X); by N-hat, which also
+averages over inputs, a proxy of the joint one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from .._threads import blas_threads_for
+from .._typing import Array
+from ..engines.elliptical_slice import Ellipse
+from ..engines.ep import EP
+from ..engines.laplace import Laplace
+from ..exceptions import InvalidProblemError
+from ..likelihoods import Hinge, HingeSum
+from ..problem import Problem, Weights, as_generator
+from ..whitening import whiten
+from . import Estimate, log_evidence
+from ._chaining import chained_log_evidence
+from ._paths import LabelPath, SlicePath
+from ._stepping import Walk, explore
+
+__all__ = ["log_normaliser", "svm_log_evidence"]
+
+
+def svm_log_evidence(
+    problem: Problem,
+    rng: Any = None,
+    kind: str = "conditional",
+    method: str = "ep",
+    *,
+    se: float = 0.1,
+    max_draws: int = 100_000,
+    sweeps: int = 2000,
+) -> Estimate:
+    """Log-evidence of a problem with a hinge: naive (27), conditional (25) or joint (30), not divided by n.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a `Hinge` likelihood.
+    rng : int, Generator, RandomState or None
+        Source of randomness.
+    kind : {"conditional", "joint", "naive"}, default="conditional"
+        Divided by N(X), by N-hat, or by nothing.
+    method : {"ep", "laplace", "sampled", "chaining"}, default="ep"
+        How the naive evidence is computed: expectation propagation, the generalised Laplace approximation (32), draws
+        (`log_evidence`), or the paper's chaining. Normalisers are always sampled, by chaining if that is the method.
+    se : float, default=0.1
+        Standard error to reach where there are draws.
+    max_draws : int, default=100_000
+        Draws after which to stop.
+    sweeps : int, default=2000
+        Sweeps of each link of a chain.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    A single row says nothing: either label is as probable.
+
+    >>> from bayespoint import Hinge, Problem
+    >>> from bayespoint.evidence.svm import svm_log_evidence
+    >>> estimate = svm_log_evidence(Problem([[1.25]], [1], Hinge(C=2.0)), rng=0, se=0.01)
+    >>> abs(estimate.value + 0.6931) < 0.1
+    True
+    """
+    likelihood = _hinge(problem)
+    if kind not in ("conditional", "joint", "naive"):
+        raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
+    rng = as_generator(rng)
+    if method in ("ep", "laplace"):
+        posterior = (EP() if method == "ep" else Laplace()).infer(problem)
+        naive = Estimate(float(posterior.log_evidence or 0.0), None, method)
+    elif method == "sampled":
+        naive = log_evidence(problem, rng, se=se, max_draws=max_draws)
+    elif method == "chaining":
+        value, error = chained_log_evidence(problem, 0, likelihood.C, likelihood.log_kappa, 1, sweeps, rng)
+        naive = Estimate(value, error, method)
+    else:
+        raise InvalidProblemError(f"method must be 'ep', 'laplace', 'sampled' or 'chaining', got {method!r}.")
+    if kind == "naive":
+        return replace(naive, method=f"naive, {naive.method}")
+    how = "chaining" if method == "chaining" else "sampled"
+    norm = log_normaliser(problem, rng, kind, how, se=se, max_draws=max_draws, sweeps=sweeps)
+    error = float(np.hypot(naive.se or 0.0, norm.se or 0.0))
+    return Estimate(naive.value - norm.value, error, f"{kind}, {naive.method}", norm.path)
+
+
+def log_normaliser(
+    problem: Problem,
+    rng: Any = None,
+    kind: str = "conditional",
+    method: str = "sampled",
+    *,
+    se: float = 0.1,
+    max_draws: int = 100_000,
+    sweeps: int = 2000,
+) -> Estimate:
+    """Logarithm of N(X) (28), the naive evidence summed over all labellings, or of N-hat (29). Labels do not matter.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a `Hinge` likelihood.
+    rng : int, Generator, RandomState or None
+        Source of randomness.
+    kind : {"conditional", "joint"}, default="conditional"
+        N(X) or N-hat.
+    method : {"sampled", "ep", "chaining"}, default="sampled"
+        "sampled" lets the hinges rise from nothing, for N(X) with labels and latents drawn in turn, for N-hat by
+        elliptical slices. "ep" is for N(X) only and several nats off.
+    se, max_draws, sweeps
+        As for `svm_log_evidence`.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> from bayespoint import Hinge, Problem
+    >>> from bayespoint.evidence.svm import log_normaliser
+    >>> log_normaliser(Problem([[1.25]], [1], Hinge(C=2.0)), rng=0, se=0.01).value < 0
+    True
+    """
+    likelihood = _hinge(problem)
+    if kind not in ("conditional", "joint"):
+        raise InvalidProblemError(f"kind must be 'conditional' or 'joint', got {kind!r}.")
+    if method == "chaining":
+        code = 1 if kind == "conditional" else 2
+        value, error = chained_log_evidence(
+            problem, code, likelihood.C, likelihood.log_kappa, 1, sweeps, as_generator(rng)
+        )
+        return Estimate(value, error, method)
+    summed = _summed(problem)
+    if method == "ep" and kind == "conditional":
+        return Estimate(float(EP().infer(summed).log_evidence or 0.0), None, "ep")
+    if method != "sampled":
+        raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
+    rng = as_generator(rng)
+    with blas_threads_for(problem.size):
+        path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(_InputMean(summed), 0.0)
+        stones = explore(path, rng)
+        assert stones is not None  # levels end at one
+        walk = Walk(path, stones, None)
+        walk.refine(se, max_draws)
+    return Estimate(walk.value, walk.se, method, walk.steps)
+
+
+def _hinge(problem: Problem) -> Hinge:
+    if not isinstance(problem.likelihood, Hinge):
+        raise InvalidProblemError(f"The support vector machine's evidence is for Hinge(C), not {problem.likelihood}.")
+    return problem.likelihood
+
+
+def _summed(problem: Problem) -> Problem:
+    """The same rows with the likelihood of either label; weights multiply C."""
+    weights = Weights(np.ones(problem.size), problem.exponents)
+    likelihood: Any = HingeSum(_hinge(problem).C)
+    return Problem(problem.gram, problem.y, likelihood, weights, check=False)
+
+
+class _InputMean(Ellipse):
+    """The prior, and ``(mean_i v(theta_i))^n``."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem, whiten(problem), np.zeros(problem.size), np.zeros(problem.size))
+        self.hinge = Hinge(problem.likelihood.C)  # type: ignore[union-attr]
+
+    def log_target(self, f: Array) -> Array:
+        up, down = (self.weights * self.hinge.log_likelihood(y, f) for y in np.array([1.0, -1.0]))
+        n = f.shape[-1]
+        mean: Array = logsumexp(np.logaddexp(up, down), axis=-1) - np.log(n)
+        return n * mean
