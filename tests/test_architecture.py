@@ -26,7 +26,6 @@ NEIGHBOURS = {
     ("posteriors", "whitening"),
     ("whitening", "problem"),
     ("evidence", "engines"),
-    ("evidence", "diagnostics"),
     ("demo", "plots"),
     ("cli", "demo"),
     ("cli", "plots"),

@@ -155,7 +155,7 @@ class GaussianPosterior:
     def leave_one_out(self) -> Latent:
         """Latent at each training point given all the other points: the cavity of expectation propagation."""
         precision = 1 / self.variance - self.tau
-        prior = 1 / np.diagonal(self.problem.gram)
+        prior = 1 / np.maximum(np.diagonal(self.problem.gram), np.finfo(float).tiny)
         precision = np.where(precision > 0, precision, prior)  # an approximate site may claim more than all there is
         return Latent((self.mean / self.variance - self.nu) / precision, 1 / precision)
 

@@ -107,7 +107,9 @@ def _fitted(classifier: Any, X: Any, y: Any, rows: Any) -> Any:
     if rows is None:
         return clone(classifier).fit(X, y)
     quick = clone(classifier).set_params(optimizer=None).fit(X, y)
-    return quick.set_params(optimizer=classifier.optimizer)
+    quick.set_params(optimizer=classifier.optimizer)
+    quick._tuned_ = classifier.optimizer is not None
+    return quick
 
 
 class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -192,6 +194,8 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The fitted search.
         """
         settings = list(ParameterGrid(self.param_grid))
+        if not settings:
+            raise InvalidProblemError("param_grid must hold at least one setting.")
         seed = int(as_generator(self.random_state).integers(2**31))  # one split for all settings
         certificates = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_and_certify)(
@@ -205,8 +209,9 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.best_params_, self.certificate_ = self.results_[best]
         self.best_estimator_ = self.certificate_.classifier
         self.classes_ = self.best_estimator_.classes_
-        if hasattr(self.best_estimator_, "n_features_in_"):
-            self.n_features_in_ = self.best_estimator_.n_features_in_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
     def predict(self, X: Any) -> Any:

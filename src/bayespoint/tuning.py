@@ -53,7 +53,9 @@ class Model:
     @property
     def bounds(self) -> Array:
         """Bounds of `theta`, one row a parameter."""
-        return np.vstack([self.kernel.bounds, *(np.log([self.likelihood.BOUNDS[name]]) for name in self.free)])
+        return np.vstack(
+            [self.kernel.bounds.reshape(-1, 2), *(np.log([self.likelihood.BOUNDS[name]]) for name in self.free)]
+        )
 
     def at(self, theta: Array) -> Model:
         """The same model with other values of the free parameters."""

@@ -51,7 +51,8 @@ def test_every_engine_is_an_object_too(engine, decision, blobs):
 def test_every_exact_engine_has_a_name():
     from bayespoint.estimators import _bayes_point
 
-    assert sorted(_bayes_point._ENGINES.values()) == sorted(engines.__all__)
+    for_steps = set(engines.__all__) - {"Laplace"}  # which is the support vector machine's
+    assert sorted(_bayes_point._ENGINES.values()) == sorted(for_steps)
 
 
 @pytest.mark.parametrize("engine", OBJECTS[:2], ids=lambda e: type(e).__name__)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from .._typing import Array
+from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior, SampledPosterior
 from ._bound import Bound
 from ._checks import check_sample
@@ -53,7 +54,7 @@ class Certificate:
     >>> model = BayesPointClassifier(30.0 * RBF(0.7), optimizer=None).fit(X, y)
     >>> print(model.certificate())
     Certificate at confidence 95 %
-      error of the Bayes point  <= 0.1629
+      error of the classifier   <= 0.1629
       mean error of a draw      <= 0.0816
         training error 0.0048, divergence 13.8 nats, 300 rows
       rests on: independent rows; a prior fixed before the data
@@ -72,7 +73,7 @@ class Certificate:
         nats = terms["divergence"] * self.n
         lines = [
             f"Certificate at confidence {100 * (1 - self.delta):g} %",
-            f"  error of the Bayes point  <= {_shown(self.bayes_point)}",
+            f"  error of the classifier   <= {_shown(self.bayes_point)}",
             f"  mean error of a draw      <= {_shown(self.gibbs)}",
             f"    training error {terms['training error']:.4f}, divergence {nats:.1f} nats, {self.n} rows",
             f"  rests on: independent rows; {self.basis}",
@@ -211,6 +212,10 @@ def certify_draws(
         latents = posterior.latents
         log_likelihood = (problem.exponents * problem.likelihood.log_likelihood(problem.y, latents)).sum(axis=-1)
         losses = _gibbs_losses(problem.likelihood.softness, problem.y * latents).mean(axis=-1)
+        if estimate.se is None:
+            raise InvalidProblemError("certify_draws needs log-evidences with a standard error, of method 'sampled'.")
+        if not np.isfinite(log_likelihood).all():
+            raise InvalidProblemError("These points are no draws from the posterior: some of them have no probability.")
         distance = _upper(log_likelihood, z) - (estimate.value - z * estimate.se)
         error = min(_upper(losses, z), 1.0)
         bounds.append(seeger_bound(error, max(distance, 0.0), n, (1 - _MONTE_CARLO) * delta, choices * len(posteriors)))
@@ -224,12 +229,12 @@ def _gibbs_losses(softness: float, margins: Array) -> Array:
 
 def _upper(draws: Array, z: float) -> float:
     """Mean over (chain, draw) and `z` standard errors, these from the spread of batch means of all chains."""
-    spread = float(np.ptp(draws))
-    if spread == 0:
-        return float(draws.flat[0])
-    batches = np.concatenate([np.array_split(chain, 10) for chain in draws])
-    means = np.array([batch.mean() for batch in batches if len(batch)])
-    return float(draws.mean() + z * means.std(ddof=1) / np.sqrt(len(means)))
+    means = np.array([batch.mean() for chain in draws for batch in np.array_split(chain, 10) if len(batch)])
+    spread = float(means.std(ddof=1))
+    if spread == 0 or len(means) < 2:
+        return float(draws.mean())
+    quantile = float(stdtrit(len(means) - 1, ndtr(z)))
+    return float(draws.mean() + quantile * spread / np.sqrt(len(means)))
 
 
 def _certificate(draws: Sequence[Bound], vote: Sequence[Bound], n: int, delta: float, basis: str) -> Certificate:

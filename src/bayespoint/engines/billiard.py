@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import pi
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -83,6 +83,8 @@ class Billiard:
     max_events: int = 1_000_000
     n_jobs: int | None = None
 
+    is_exact: ClassVar[bool] = True  # draws are from the posterior itself
+
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, chains=1, warmup=0, max_events=1)
         if not 0 < self.flight < pi:
@@ -134,7 +136,19 @@ class Walls(NamedTuple):
     diag: Array
     energy: Array
     rows: Any
+    kink: float  # margin at which a hinge begins to push
     floor: float  # potential that no flight changes: of rows of length zero, and of labels at odds on one wall
+
+    @property
+    def is_hinge(self) -> bool:
+        """Whether these are slopes rather than steps."""
+        return self.loop is _fly_hinges
+
+    @classmethod
+    def slopes(cls, problem: Problem, white: Whitened) -> Walls:
+        """Walls of a step as slopes that begin at zero: a potential of one for each deviation on the wrong side."""
+        diag = np.diagonal(problem.gram) + white.softness
+        return cls(_fly_hinges, problem.gram, problem.y, diag, 1 / np.sqrt(diag), slice(None), 0.0, 0.0)
 
     @classmethod
     def of(cls, problem: Problem, white: Whitened) -> Walls:
@@ -164,7 +178,7 @@ class Walls(NamedTuple):
         if not live.all():
             rows = np.flatnonzero(live)
             gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
-        return cls(loop, gram, y[rows], diag[rows], energy[rows], rows, floor)
+        return cls(loop, gram, y[rows], diag[rows], energy[rows], rows, 1.0, floor)
 
 
 def _merge_coincident(gram: Array, y: Array, energy: Array) -> tuple[Array, Array]:
@@ -198,14 +212,19 @@ def _run_chain(
         ]
         events += int(batch.events[skip:].sum())
         drift = max(drift, batch.drift)
+    warn_of_drift(drift)
+    return events / engine.draws, drift
+
+
+def warn_of_drift(drift: float) -> None:
+    """Tell if latents and coordinates came apart by more than can be put right at the end of a batch."""
     if drift > 1e-6:
         warnings.warn(
             f"Latents drifted by {drift:.1g} prior standard deviations within {_BATCH} flights: the Gram matrix is "
             "ill-conditioned; a little softness helps.",
             InferenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    return events / engine.draws, drift
 
 
 class Batch(NamedTuple):
@@ -232,7 +251,7 @@ def flights(
         potential, events = np.empty(size), np.empty(size, dtype=np.int64)
         stuck = walls.loop(
             *(walls.gram, walls.y, walls.diag, walls.energy, theta, velocity, cos_t, sin_t),
-            *(impulse, potential, events, engine.max_events),
+            *(impulse, potential, events, engine.max_events, walls.kink),
         )
         if stuck:
             raise InvalidProblemError(
@@ -265,7 +284,7 @@ def _accumulate(factor, start, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, potential, counts, max_events):  # type: ignore[no-untyped-def]
+def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, potential, counts, max_events, _):  # type: ignore[no-untyped-def]
     """Fly once for each row of `velocity`, from wall to wall; `theta` ends at the last position."""
     m = len(y)
     side, a, b = np.empty(m), np.empty(m), np.empty(m)
@@ -338,12 +357,12 @@ def _next_wall(a, b, side, row, cos_e, sin_e, kick, cot, hit):  # type: ignore[n
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, potential, counts, max_events):  # type: ignore[no-untyped-def]
+def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, potential, counts, max_events, kink):  # type: ignore[no-untyped-def]
     """Fly once for each row of `velocity`, from kink to kink; `theta` ends at the last position."""
     m = len(y)
     a, b, centre, push = np.empty(m), np.empty(m), np.zeros(m), np.empty(m)
     for i in range(m):
-        push[i] = 1.0 if y[i] * theta[i] < 1.0 else -1.0  # +1: the hinge pushes
+        push[i] = 1.0 if y[i] * theta[i] < kink else -1.0  # +1: the hinge pushes
         if push[i] > 0:
             for j in range(m):
                 centre[j] += slope[i] * y[i] * y[j] * gram[i, j]
@@ -353,7 +372,7 @@ def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, po
             b[j] = y[j] * velocity[k, j]
             impulse[k, j] = -slope[j] * y[j] * cos_t if push[j] > 0 else 0.0
         cos_left, sin_left = cos_t, sin_t
-        i, tan = _next_kink(a, b, centre, push, y, gram[0], 1.0, 0.0, 0.0, sin_left / (1.0 + cos_left))
+        i, tan = _next_kink(a, b, centre, push, y, gram[0], 1.0, 0.0, 0.0, sin_left / (1.0 + cos_left), kink)
         events = 0
         while i >= 0:
             events += 1
@@ -366,13 +385,13 @@ def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, po
             push[i] = -push[i]
             limit = max(sin_left, 0.0) / (1.0 + cos_left)
             crossed = i
-            i, tan = _next_kink(a, b, centre, push, y, gram[crossed], cos_e, sin_e, force, limit)
-            a[crossed] = 1.0
+            i, tan = _next_kink(a, b, centre, push, y, gram[crossed], cos_e, sin_e, force, limit, kink)
+            a[crossed] = kink
         height = 0.0
         for j in range(m):
             margin = centre[j] + cos_left * (a[j] - centre[j]) + sin_left * b[j]
             theta[j] = y[j] * margin
-            height += slope[j] * max(1.0 - margin, 0.0)
+            height += slope[j] * max(kink - margin, 0.0)
             if push[j] > 0:
                 impulse[k, j] += slope[j] * y[j]
         potential[k] = height
@@ -381,11 +400,11 @@ def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, po
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _next_kink(a, b, centre, push, y, row, cos_e, sin_e, force, tan):  # type: ignore[no-untyped-def]
+def _next_kink(a, b, centre, push, y, row, cos_e, sin_e, force, tan, kink):  # type: ignore[no-untyped-def]
     """Rotate all margins about their centre, move the centres, and find the first kink before ``tan(t/2) = tan``.
 
-    With u = tan(t/2), ``(a - c) cos t + b sin t = 1 - c`` is ``far u^2 - 2 toward u + gap = 0``, where gap >= 0 is the
-    distance to the kink; it has a root before `tan` if it is negative there, or dips below zero on the way.
+    With u = tan(t/2), ``(a - c) cos t + b sin t = kink - c`` is ``far u^2 - 2 toward u + gap = 0``, where gap >= 0 is
+    the distance to the kink; it has a root before `tan` if it is negative there, or dips below zero on the way.
     """
     first = -1
     for start in range(0, len(a), _BLOCK):
@@ -400,17 +419,17 @@ def _next_kink(a, b, centre, push, y, row, cos_e, sin_e, force, tan):  # type: i
             a_[j] = a_new
             b_[j] = b_new
             c_[j] = c_new
-            gap = push_[j] * (1.0 - a_new)
+            gap = push_[j] * (kink - a_new)
             toward = push_[j] * b_new
-            far = push_[j] * (1.0 + a_new - 2.0 * c_new)
+            far = push_[j] * (kink + a_new - 2.0 * c_new)
             below = far * tan * tan - 2.0 * toward * tan + gap < 0.0
             dips = (toward > 0.0) & (toward < far * tan) & (toward * toward > gap * far)
             earlier += 1 if below | dips else 0
         if earlier:
             for j in range(len(a_)):
-                gap = max(push_[j] * (1.0 - a_[j]), 0.0)
+                gap = max(push_[j] * (kink - a_[j]), 0.0)
                 toward = push_[j] * b_[j]
-                far = push_[j] * (1.0 + a_[j] - 2.0 * c_[j])
+                far = push_[j] * (kink + a_[j] - 2.0 * c_[j])
                 root = toward * toward - gap * far
                 if root > 0.0:
                     root = np.sqrt(root)

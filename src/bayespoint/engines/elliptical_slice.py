@@ -8,7 +8,7 @@ and draws are nearly independent (Murray, Adams & MacKay 2010; the Gaussian need
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -58,6 +58,8 @@ class EllipticalSlice:
     warmup: int = 50
     ep: EP = field(default_factory=EP)
 
+    is_exact: ClassVar[bool] = True  # draws are from the posterior itself
+
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, chains=1, warmup=0)
 
@@ -105,6 +107,8 @@ class Ellipse:
         self.lower = lower
         self.centre = lapack.dpotrs(lower, factor.T @ nu, lower=1)[0]
         self.mean = factor @ self.centre
+        # logarithm of the mean of the sites under the prior
+        self.log_normaliser = float(0.5 * (factor.T @ nu) @ self.centre - np.log(np.diagonal(lower)).sum())
         self.root = np.ascontiguousarray(solve_triangular(lower, factor.T, lower=True).T)
         self.tau, self.nu = tau, nu
         self.weights = problem.exponents

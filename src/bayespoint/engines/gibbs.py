@@ -8,7 +8,7 @@ of step 4 use the same sign, and the likelihood is q where ``y <w, x> <= 0``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -58,6 +58,8 @@ class GibbsSampler:
     warmup: int = 500
     thin: int = 1
     n_jobs: int | None = None
+
+    is_exact: ClassVar[bool] = True  # draws are from the posterior itself
 
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, chains=1, warmup=0, thin=1)

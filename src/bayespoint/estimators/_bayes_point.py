@@ -7,32 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from .. import engines, readouts
 from .._threads import blas_threads_for
 from .._typing import Array, RandomState
 from ..bounds import Certificate
-from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors import GaussianPosterior, Latent, Posterior, SampledPosterior
-from ..problem import Weights, as_generator, check_gram
+from ..posteriors import Latent
+from ..problem import Weights, as_generator
 from ..tuning import Candidate, Model, infer, maximise_evidence
-from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from ._base import KernelClassifier
+from ._callbacks import FitProgress
 from ._certificates import certificate, random_part, with_held_out
 from ._inputs import Points
 from ._validation import (
     TrainingSet,
     check_bias,
-    check_inputs,
-    check_training_set,
     number_or_evidence,
-    restore_on_failure,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +45,7 @@ _ENGINES = {  # names at the border stand for engines with their default setting
 }
 
 
-class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BayesPointClassifier(KernelClassifier):
     """Bayes point machine: a kernel classifier that averages over all classifiers compatible with the labels.
 
     A latent function with a Gaussian process prior decides the label through a step that may be soft (`softness`) and
@@ -171,45 +166,6 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesPointClassifier:
-        """Infer the posterior, after choosing the kernel by evidence if asked to.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training inputs; the square Gram matrix if ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
-            Class labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights; a whole number means as many copies of the row.
-
-        Returns
-        -------
-        BayesPointClassifier
-            The fitted estimator.
-        """
-        with restore_on_failure(self):
-            data = check_training_set(self, X, y, sample_weight, self.class_weight, self._pairwise)
-            model = self._model(data.X, data.weights)
-            points = Points.of(
-                data.X,
-                model.kernel,
-                data.kept if self._pairwise else None,
-                takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
-            )
-            check_gram(model.kernel(points.X))
-            progress = FitProgress(self, X, y)
-            best = self._search(model, points, data, progress)
-            for name, value in self._fitted_attributes(best, points, data.classes).items():
-                setattr(self, name, value)
-            self._dropped_rows_ = data.n_rows - len(data.kept)
-            self.__dict__.pop("loo_proba_", None)
-            if isinstance(best.posteriors[0], GaussianPosterior) or not self.likelihood_.is_hard:
-                self.loo_proba_ = self._leave_one_out(X, data)
-            progress.finish()
-        return self
-
     def decision_function(self, X: Any) -> Array:
         """Score z whose normal distribution function is the class probability (but for label noise).
 
@@ -249,41 +205,6 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             p = np.stack([1 - votes[0], votes[0]] if len(votes) == 1 else votes, axis=1)
             return p / p.sum(axis=1, keepdims=True)
         return self._probabilities(self.latent(X))
-
-    def predict(self, X: Any) -> Any:
-        """The most probable class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Always ``classes_[predict_proba(X).argmax(axis=1)]``.
-        """
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[most_probable]
-
-    def latent(self, X: Any) -> Latent:
-        """Posterior mean and variance of the latent function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        Latent
-            Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
-            (n_samples, n_classes).
-        """
-        cross, diag = self._kernel_values(X)
-        with blas_threads_for(cross.shape[1]):
-            latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
-        return latents[0] if len(latents) == 1 else Latent(*(np.stack(m, axis=1) for m in zip(*latents, strict=True)))
 
     def log_evidence(self, method: str = "ep", *, se: float = 0.1) -> Estimate:
         """Log-evidence of the training labels with its standard error, summed over the classes of a multiclass fit.
@@ -385,17 +306,7 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         result = certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
         return with_held_out(result, X_test, y_test)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._pairwise
-        return tags
-
     # -- translation into the core -------------------------------------------------------------------------------
-
-    @property
-    def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _model(self, X: Any, weights: Weights | None) -> Model:
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
@@ -440,36 +351,6 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         sampled = infer(best.model, *data_args, engine, rng=rng, n_jobs=self.n_jobs)
         return self._checked(replace(sampled, log_evidence=best.log_evidence))
 
-    @staticmethod
-    def _checked(candidate: Candidate) -> Candidate:
-        for posterior in candidate.posteriors:
-            if isinstance(posterior, SampledPosterior):
-                warn_if_poor(posterior)
-        return candidate
-
-    def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
-        kernel = best.model.kernel
-        return {
-            "classes_": classes,
-            "kernel_": kernel.k1,
-            "bias_": float(np.sqrt(kernel.k2.constant_value)),
-            "likelihood_": best.model.likelihood,
-            "posterior_": best.posteriors[0] if len(classes) == 2 else list(best.posteriors),
-            "log_evidence_": best.log_evidence,
-            "_points_": points,
-        }
-
-    @property
-    def _posteriors(self) -> list[Posterior]:
-        return self.posterior_ if isinstance(self.posterior_, list) else [self.posterior_]
-
-    def _kernel_values(self, X: Any) -> tuple[Array, Array]:
-        """Kernel values of new points with the training points, and with themselves."""
-        check_is_fitted(self)
-        rows = self._points_.transform(check_inputs(self, X, self._pairwise))
-        kernel = with_bias(self.kernel_, self.bias_)
-        return kernel(rows, self._points_.X), kernel.diag(rows)
-
     def _votes(self, X: Any) -> list[Array]:
         """Class probability of each posterior's positive class, averaged over draws."""
         cross, diag = self._kernel_values(X)
@@ -483,13 +364,3 @@ class BayesPointClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         else:
             logs = self.likelihood_.log_probability(mean, variance)
         return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-
-    def _leave_one_out(self, X: Any, data: TrainingSet) -> Array:
-        cavities = [posterior.leave_one_out for posterior in self._posteriors]
-        moments = (np.stack(m, axis=1) if len(cavities) > 1 else m[0] for m in zip(*cavities, strict=True))
-        known = self._probabilities(Latent(*moments))
-        if len(known) == data.n_rows:
-            return known
-        proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
-        proba[data.kept] = known
-        return proba

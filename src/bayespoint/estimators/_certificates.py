@@ -10,16 +10,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from .._typing import Array
 from ..bounds import Certificate, binomial_bound, certify, certify_draws
 from ..engines.ep import EP
 from ..exceptions import InvalidProblemError
-from ..kernels import with_bias
 from ..posteriors import GaussianPosterior
-from ..problem import Weights, as_generator
-from ..tuning import Candidate, infer, maximise_evidence
+from ..problem import Problem, Weights, as_generator
+from ..tuning import Candidate, Model, infer, maximise_evidence
+from ._validation import weights_of
 
-__all__ = ["certificate", "random_part", "with_held_out"]
+__all__ = ["certificate", "random_part", "seen_by_prior", "with_held_out"]
 
 _OFFER = (
     "pass prior_fraction=0.5 to learn it on half of them, or fix it beforehand (optimizer=None and a kernel object; "
@@ -73,8 +72,10 @@ def with_held_out(result: Certificate, X_test: Any, y_test: Any) -> Certificate:
 
 
 def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate:
-    if reason := _tuned(estimator):
-        raise InvalidProblemError(f"No certificate: {reason} on the rows that the bound would rest on; {_OFFER}.")
+    if estimator._prior_saw_:
+        raise InvalidProblemError(
+            f"No certificate: {estimator._prior_saw_} on the rows that the bound would rest on; {_OFFER}."
+        )
     posteriors = estimator._posteriors
     basis = "a prior fixed before the data"
     if choices > 1:
@@ -86,6 +87,11 @@ def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate
             raise InvalidProblemError(
                 "No certificate: the bound for draws is on their vote, not on their mean; set decision='vote', or use "
                 "engine='ep', whose mean and vote are the same."
+            )
+        if not all(getattr(posterior.info.get("settings"), "is_exact", False) for posterior in posteriors):
+            raise InvalidProblemError(
+                "No certificate: the points of this engine are no draws from the posterior; use engine='sample' or "
+                "engine='ep'."
             )
         from ..evidence import log_evidence  # compiles; only needed here
 
@@ -104,51 +110,42 @@ def _with_learned_prior(estimator: Any, delta: float, rows: Any, choices: int) -
     basis = f"a prior learned on {len(rows)} of {n} rows, the bound is on the others"
     if choices > 1:
         basis = f"the best of {choices} priors, each {basis[2:]}"
+    engine = estimator.engine if isinstance(estimator.engine, EP) else EP()
     classifier = estimator
-    if _tuned(estimator):
-        priors, classifier = _refit(estimator, rows)
+    if estimator._prior_saw_ or estimator._tuned_:
+        priors, classifier = _refit(estimator, rows, engine)
         posteriors = classifier._posteriors
     else:
-        engine = estimator.engine if isinstance(estimator.engine, EP) else EP()
-        priors = [engine.infer(_restricted(posterior.problem, rows)) for posterior in posteriors]
+        weights = _weights(estimator, rows)
+        priors = [
+            engine.infer(Problem(p.gram[np.ix_(rows, rows)], p.y[rows], p.likelihood, weights, check=False))
+            for p in (posterior.problem for posterior in posteriors)
+        ]
     result = certify(posteriors, delta, priors=priors, prior_rows=rows, choices=choices, basis=basis)
     return replace(result, classifier=classifier)
 
 
-def _restricted(problem: Any, rows: Any) -> Any:
-    return replace(
-        problem,
-        gram=problem.gram[np.ix_(rows, rows)],
-        y=problem.y[rows],
-        weights=_take(problem.weights, rows),
-        check=False,
-    )
-
-
-def _refit(estimator: Any, rows: Any) -> tuple[list[Any], Any]:
+def _refit(estimator: Any, rows: Any, engine: EP) -> tuple[list[Any], Any]:
     """Posteriors on `rows` with a kernel tuned there, and a classifier on all rows with that kernel."""
     points = estimator._points_
     targets = [posterior.problem.y for posterior in estimator._posteriors]
-    weights = estimator._posteriors[0].problem.weights
-    part = points.take(rows)
-    part_weights = _take(weights, rows)
-    engine = estimator.engine if isinstance(estimator.engine, EP) else EP()
-    model = estimator._model(part.X, part_weights)
-    part_targets = [y[rows] for y in targets]
+    part = points.take(rows).X
+    weights = _weights(estimator, rows)
+    model = estimator._model(part, weights)
+    data = part, [y[rows] for y in targets], weights
     if estimator.optimizer is None:
-        best = infer(model, part.X, part_targets, part_weights, engine)
+        best = infer(model, *data, engine)
     else:
-        best = maximise_evidence(
-            model,
-            part.X,
-            part_targets,
-            part_weights,
-            engine=engine,
-            n_restarts=estimator.n_restarts,
-            rng=as_generator(estimator.random_state),
-        )
-    whole = infer(best.model, points.X, targets, weights, engine)
+        rng = as_generator(estimator.random_state)
+        best = maximise_evidence(model, *data, engine=engine, n_restarts=estimator.n_restarts, rng=rng)
+    whole = infer(best.model, points.X, targets, estimator._posteriors[0].problem.weights, engine)
     return list(best.posteriors), _as_classifier(estimator, whole)
+
+
+def _weights(estimator: Any, rows: Any) -> Weights | None:
+    """Weights of some rows; those of the classes are counted on these rows alone, for the others are not to be seen."""
+    own = estimator._sample_weight_
+    return weights_of(estimator.class_weight, estimator._labels_[rows], None if own is None else own[rows])
 
 
 def _as_classifier(estimator: Any, candidate: Candidate) -> Any:
@@ -159,38 +156,34 @@ def _as_classifier(estimator: Any, candidate: Candidate) -> Any:
     return other
 
 
-def _take(weights: Weights | None, rows: Any) -> Weights | None:
-    return None if weights is None else Weights(weights.copies[rows], weights.power[rows])
-
-
-def _tuned(estimator: Any) -> str | None:
-    """Why the kernel is not independent of the rows, if it is not."""
-    if estimator.optimizer is not None and with_bias(estimator.kernel_, estimator.bias_, tuned=True).n_dims > 0:
-        return "the kernel was tuned"
-    if estimator.kernel is None or (isinstance(estimator.kernel, str) and estimator.kernel in ("rbf", "laplacian")):
-        return "the length scale of the kernel was taken from the spread of the features"
-    return None
-
-
 def _learned_from(X: Any) -> str | None:
     """The trace of preprocessing that was fitted to these rows: moments or ranges that no sample has by chance."""
     if sparse.issparse(X) or not isinstance(X, np.ndarray) or len(X) < 3:
         return None
-    columns = X[:, np.ptp(X, axis=0) > 0]
-    sd = columns.std(axis=0)
-    if np.all(np.abs(columns.mean(axis=0)) < 1e-6 * sd):
-        return "every feature has mean zero over the training rows"
-    if np.all(np.abs(sd - 1) < 1e-6):
-        return "every feature has standard deviation one over the training rows"
-    if _has_unit_range(columns):
-        return "every feature spans exactly the interval from 0 to 1 over the training rows"
+    # flags and counts have simple moments and ranges by themselves
+    graded = [column for column in X.T if len(np.unique(column)) > 2 and np.any(column != np.rint(column))]
+    if not graded:
+        return None
+    columns = np.stack(graded, axis=1)
+    mean, sd = np.abs(columns.mean(axis=0)), columns.std(axis=0)
+    if np.any(mean < 1e-9 * sd) or np.all(mean < 1e-6 * sd):
+        return "features have mean zero over the training rows"
+    if np.any(np.abs(sd - 1) < 1e-9) or np.all(np.abs(sd - 1) < 1e-6):
+        return "features have standard deviation one over the training rows"
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    for ends in ((low, high - 1), (low + 1, high - 1), (np.maximum(-low, high) - 1,)):
+        if all(np.all(np.abs(end) < 1e-6) for end in ends):
+            return "features span exactly the interval from 0 to 1, or from -1 to 1, over the training rows"
     low, middle, high = np.quantile(columns, [0.25, 0.5, 0.75], axis=0)
     if np.all(np.abs(middle) < 1e-6) and np.all(np.abs(high - low - 1) < 1e-6):
-        return "every feature has median zero and quartiles one apart over the training rows"
+        return "features have median zero and quartiles one apart over the training rows"
     return None
 
 
-def _has_unit_range(columns: Array) -> bool:
-    graded = np.array([len(np.unique(column)) > 2 for column in columns.T])  # flags span it by themselves
-    ends = columns[:, graded]
-    return bool(graded.any() and np.all(ends.min(axis=0) == 0) and np.all(ends.max(axis=0) == 1))
+def seen_by_prior(estimator: Any, model: Model) -> str | None:
+    """Why the kernel of a fitted model is not independent of its training rows, if it is not."""
+    if estimator.optimizer is not None and model.kernel.n_dims > 0:
+        return "the kernel was tuned"
+    if estimator.kernel is None or (isinstance(estimator.kernel, str) and estimator.kernel in ("rbf", "laplacian")):
+        return "the length scale of the kernel was taken from the spread of the features"
+    return None

@@ -26,6 +26,7 @@ __all__ = [
     "check_training_set",
     "number_or_evidence",
     "restore_on_failure",
+    "weights_of",
 ]
 
 _LARGEST = 1e100  # kernels square and multiply features
@@ -40,6 +41,7 @@ class TrainingSet(NamedTuple):
     weights: Weights | None
     kept: Any  # which of the user's rows these are
     n_rows: int  # how many the user handed in
+    sample_weight: Array | None = None  # the user's own part of the weights
 
     @property
     def targets(self) -> list[Array]:
@@ -60,7 +62,7 @@ def check_training_set(
         raise ValueError(
             f"A precomputed kernel must be a square matrix of shape (n_samples, n_samples), got {X.shape}."
         )
-    weights, power = None, np.float64(1.0)
+    weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     kept = np.arange(n) if weights is None else np.flatnonzero(weights)
@@ -73,13 +75,20 @@ def check_training_set(
     if len(kept) < n:
         weights = None if weights is None else weights[kept]
         X = X[kept][:, kept] if pairwise else X[kept]
-    if class_weight is not None:
-        by_class = compute_class_weight(class_weight, classes=classes, y=y[kept], sample_weight=weights)
-        power = by_class[codes]
-    product = Weights.of(np.ones(len(kept)) if weights is None else weights, power)
+    product = weights_of(class_weight, classes[codes], weights)
     if not pairwise:
         _check_variation(X)
-    return TrainingSet(X, codes, classes, None if np.all(product.total == 1) else product, kept, n)
+    return TrainingSet(X, codes, classes, product, kept, n, weights)
+
+
+def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weights | None:
+    """Weights of rows times weights of their classes; None if all are one."""
+    power: Any = np.float64(1.0)
+    if class_weight is not None:
+        classes, codes = np.unique(y, return_inverse=True)
+        power = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=sample_weight)[codes]
+    product = Weights.of(np.ones(len(y)) if sample_weight is None else sample_weight, power)
+    return None if np.all(product.total == 1) else product
 
 
 def check_inputs(estimator: BaseEstimator, X: Any, pairwise: bool) -> Matrix:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtri
 
 from .._threads import blas_threads_for
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from ..likelihoods import Hinge, Step
 from ..problem import Problem, as_generator
 from ._paths import PriorPath, TiltedPath, gaussian_path, orthant_of
@@ -124,15 +124,26 @@ def log_evidence(
         raise InvalidProblemError(f"se must be a number above 0, the standard error to reach, got {se!r}.")
     if max_draws < 1:
         raise InvalidProblemError(f"max_draws must be at least 1, got {max_draws!r}.")
+    if not problem.gram.any():
+        return _of_zero_latents(problem)
     with blas_threads_for(problem.size):
         estimate = _METHODS[method](problem, as_generator(rng), se, max_draws, n_jobs)
     if estimate.se is not None and estimate.se > se:
         warnings.warn(
-            f"The log-evidence has a standard error of {estimate.se:.2g}, not {se:.2g}: raise max_draws.",
+            f"The log-evidence has a standard error of {estimate.se:.2g}, not {se:.2g}: raise max_draws."
+            if estimate.se < np.inf
+            else "The log-evidence is not to be trusted: no draw came near the bulk of it; raise noise or softness.",
             InferenceWarning,
             stacklevel=2,
         )
     return estimate
+
+
+def _of_zero_latents(problem: Problem) -> Estimate:
+    """A kernel that is zero everywhere: all latents are zero, and nothing is left to integrate but their noise."""
+    problem.raise_if_empty()
+    f = np.zeros(problem.size)
+    return Estimate(float(problem.exponents @ problem.likelihood.log_likelihood(problem.y, f)), 0.0, "exact")
 
 
 def _tilted(problem: Problem, rng: np.random.Generator, se: float, max_draws: int, n_jobs: int | None) -> Estimate:
@@ -149,9 +160,9 @@ def _tilted(problem: Problem, rng: np.random.Generator, se: float, max_draws: in
 
 
 def _path_estimate(
-    name: str, make: Callable[[Problem], Any], problem: Problem, rng: Any, se: float, max_draws: int, n_jobs: int | None
+    name: str, start: Callable[..., Walk], problem: Problem, rng: Any, se: float, max_draws: int, n_jobs: int | None
 ) -> Estimate:
-    walk = _walk(make, problem, rng, n_jobs)
+    walk = start(problem, rng, n_jobs)
     walk.refine(se, max_draws)
     return Estimate(walk.value, walk.se, name, walk.steps)
 
@@ -160,52 +171,74 @@ def _walk(make: Callable[[Problem], Any], problem: Problem, rng: np.random.Gener
     path = make(problem)
     stones = explore(path, rng)
     if stones is None:
-        problem.raise_if_empty()
         raise InvalidProblemError("Version space is too small for its volume to be found: raise softness or noise.")
     return Walk(path, stones, n_jobs)
+
+
+def _from_prior(problem: Problem, rng: np.random.Generator, n_jobs: int | None) -> Walk:
+    """Walls of growing energy, or slopes where version space is too thin to be met by chance."""
+    if not isinstance(problem.likelihood, Step) or problem.likelihood.noise > 0:
+        return _walk(PriorPath, problem, rng, n_jobs)
+    try:
+        return _walk(PriorPath, problem, rng, n_jobs)
+    except EmptyVersionSpaceError:
+        raise
+    except InvalidProblemError:
+        problem.raise_if_empty()
+        return _walk(partial(PriorPath, slopes=True), problem, rng, n_jobs)
 
 
 def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int, n_jobs: int | None) -> Estimate:
     """The first start that gets there with a fair share of the draws, or the one with the least to do."""
     walks, failure = [], None
-    for name, make in _starts(problem):
+    for name, start in _starts(problem):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", InferenceWarning)  # a Gaussian that EP itself distrusts is no start
-                walk = _walk(make, problem, rng, n_jobs)
+                walk = start(problem, rng, n_jobs)
         except (InvalidProblemError, InferenceWarning) as error:
             failure = error
             continue
-        walks.append((walk.cost, name, walk))
+        walks.append((walk.cost if walk.se < np.inf else np.inf, name, walk))
         if walk.se**2 * walk.draws.sum() <= 0.2 * max_draws * se**2:
             break
     if not walks:
-        assert failure is not None
-        raise failure
+        return _last_resort(problem, failure, rng, se, max_draws, n_jobs)
     _, name, walk = min(walks, key=lambda entry: entry[0])
     walk.refine(se, max_draws)
     return Estimate(walk.value, walk.se, name, walk.steps)
 
 
-def _starts(problem: Problem) -> Iterator[tuple[str, Callable[[Problem], Any]]]:
+def _last_resort(problem: Problem, failure: Exception | None, *args: Any) -> Estimate:
+    """No path can be walked: tilting alone where it applies, or a start in spite of its warning."""
+    assert failure is not None
+    if isinstance(failure, InferenceWarning):
+        return _bridge(problem, *args)
+    try:
+        return _tilted(problem, *args)
+    except InvalidProblemError:
+        raise failure from None
+
+
+def _starts(problem: Problem) -> Iterator[tuple[str, Callable[..., Walk]]]:
     likelihood = problem.likelihood
     weighted_soft = problem.weights is not None and likelihood.softness > 0  # out of reach of walls
     if isinstance(likelihood, Step) and likelihood.noise == 0 and not weighted_soft:
-        yield "bridge", TiltedPath
+        yield "bridge", partial(_walk, TiltedPath)
     if not likelihood.is_hard:
-        yield "bridge", gaussian_path
+        yield "bridge", partial(_walk, gaussian_path)
     if isinstance(likelihood, Step | Hinge) and not weighted_soft:
-        yield "billiard", PriorPath
+        yield "billiard", _from_prior
 
 
 def _bridge(problem: Problem, *args: Any) -> Estimate:
-    _, make = next(_starts(problem))
-    return _path_estimate("bridge", make, problem, *args)
+    _, start = next(_starts(problem))
+    return _path_estimate("bridge", start, problem, *args)
 
 
 _METHODS: dict[str, Callable[..., Estimate]] = {
     "auto": _auto,
     "tilted": _tilted,
-    "billiard": partial(_path_estimate, "billiard", PriorPath),
+    "billiard": partial(_path_estimate, "billiard", _from_prior),
     "bridge": _bridge,
 }

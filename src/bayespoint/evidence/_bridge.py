@@ -17,9 +17,8 @@ from scipy.linalg import lstsq
 from scipy.special import logsumexp
 
 from .._typing import Array
-from ..diagnostics import mcse
 
-__all__ = ["Ratio", "bridge", "effective_share", "tempered"]
+__all__ = ["Ratio", "bridge", "effective_share", "tempered", "variance_of_mean"]
 
 
 class Ratio(NamedTuple):
@@ -58,9 +57,22 @@ def bridge(
     for k, shape in enumerate(shapes):
         series = influence[start : start + int(sizes[k])].reshape(shape)
         start += int(sizes[k])
-        spread = float(np.ptp(series))
-        variance[k] = (sizes[k] * float(mcse(series / spread)) * spread) ** 2 if spread > 0 else 0.0
+        variance[k] = sizes[k] ** 2 * variance_of_mean(series)
     return Ratio(float(free[0] - free[-1]), variance, -free)
+
+
+def variance_of_mean(series: Array) -> float:
+    """Variance of the mean over (chain, draw), autocorrelation included (Geyer's initial positive sequence)."""
+    chains, draws = series.shape
+    if np.ptp(series) <= 1e-12 * np.abs(series).max():  # rounding
+        return 0.0
+    centred = series - series.mean()
+    spectrum = np.abs(np.fft.rfft(centred, 2 * draws, axis=1)) ** 2
+    covariance = np.fft.irfft(spectrum, axis=1)[:, :draws].mean(axis=0) / draws
+    pairs = covariance[: draws - draws % 2].reshape(-1, 2).sum(axis=1)
+    last = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
+    total = 2 * float(np.minimum.accumulate(pairs[:last]).sum()) - float(covariance[0])
+    return max(total, 0.1 * float(covariance[0])) / (chains * draws)
 
 
 def tempered(level: Array | float, potential: Array) -> Array:

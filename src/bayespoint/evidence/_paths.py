@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, log_ndtr
 
 from .._typing import Array
-from ..engines.billiard import Billiard, Walls, flights
+from ..engines.billiard import Billiard, Walls, flights, warn_of_drift
 from ..engines.elliptical_slice import Ellipse
 from ..engines.ep import EP
 from ..exceptions import InvalidProblemError
@@ -51,6 +51,7 @@ class Path(Protocol):
     first: int  # draws of each chain before anything is said of their error
     end: float
     has_levels: bool
+    has_bottom: bool  # whether the statistic is a potential whose bottom is zero
 
     log_start: float  # log-normaliser at level zero
 
@@ -72,52 +73,63 @@ class Tempered:
 
 
 class PriorPath(Tempered):
-    """From the prior: walls rise from zero energy, hinges from zero slope."""
+    """From the prior: the energy of the walls, or the slope of the hinges, rises from nothing.
+
+    A version space that is thin is met by chance only while the walls around it are low. `slopes` makes walls without
+    label noise rise as slopes, which lead the ball there; that takes more events.
+    """
 
     chains = 1
     first = 256
     has_levels = True
+    has_bottom = True
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, slopes: bool = False) -> None:
         likelihood = problem.likelihood
-        self.problem = problem
-        self.end = 1.0
+        self.end, self.log_start = 1.0, 0.0
         if isinstance(likelihood, Step) and likelihood.noise == 0:
-            unit = Step(float(expit(-1.0)), likelihood.softness)  # walls of energy one
-            if likelihood.is_hard or problem.weights is None:
-                problem = Problem(problem.gram, problem.y, unit, check=False)
             self.end = np.inf
-        self.white = whiten(problem)
-        self.walls = Walls.of(problem, self.white)
-        if self.end == np.inf and self.walls.floor > 0:  # labels at odds on one wall
-            self.problem.raise_if_empty()
-        self.log_start = self._log_start()
+            problem = _orthant_problem(problem)
+            if not np.diagonal(problem.gram).all():
+                problem.raise_if_empty()
+        self.problem, self.white = problem, whiten(problem)
+        self.walls = self.rising = Walls.of(problem, self.white)
+        self.is_steep = self.end == np.inf and not slopes
+        if self.end < np.inf:
+            self.log_start = self._log_start()
+        elif slopes:
+            self.rising = Walls.slopes(problem, self.white)
+        else:
+            unit = Problem(problem.gram, problem.y, Step(float(expit(-1.0))), check=False)  # walls of energy one
+            self.rising = Walls.of(unit, self.white)
+            if self.rising.floor > 0:  # labels at odds on what is one wall up to rounding
+                raise InvalidProblemError("Walls on top of each other.")
 
     def _log_start(self) -> float:
         likelihood, weights = self.problem.likelihood, self.problem.exponents
         if isinstance(likelihood, Hinge):
             return float(weights.sum() * likelihood.log_kappa) - self.walls.floor
         assert isinstance(likelihood, Step)  # walls would have refused others
-        level = weights * np.log1p(-likelihood.noise)
         dead = np.diagonal(self.problem.gram) + self.white.softness == 0
-        level[dead] = np.log(0.5)  # a latent that is always zero takes no side
+        level = weights * np.where(dead, np.log(0.5), np.log1p(-likelihood.noise))  # always zero: takes no side
         return float(level.sum()) - self.walls.floor
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         states = rng.standard_normal((count, self.white.dimension))
-        margin = self.white.latents(states)[:, self.walls.rows] * self.walls.y
-        losses = np.maximum(1.0 - margin, 0.0) if isinstance(self.problem.likelihood, Hinge) else margin < 0
-        potential: Array = losses @ self.walls.energy
+        rising = self.rising
+        margin = self.white.latents(states)[:, rising.rows] * rising.y
+        losses = np.maximum(rising.kink - margin, 0.0) if rising.is_hinge else margin < 0
+        potential: Array = losses @ rising.energy
         return Draws(states[None], potential[None], 1.0 * states.size * self.white.rank)
 
     def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
-        walls = self.walls._replace(energy=level * self.walls.energy)
-        draws = _fly(walls, self.white, states, count, rng)
-        if self.end < np.inf:
-            return draws._replace(statistic=draws.statistic / level)
-        # a number of mistakes, free of the rounding of energies
-        mistakes = np.rint(draws.statistic / level) if level < np.inf else np.zeros_like(draws.statistic)
-        return draws._replace(statistic=mistakes)
+        if level == np.inf:
+            draws = _fly(self.walls, self.white, states, count, rng)
+            return draws._replace(statistic=np.zeros_like(draws.statistic))
+        rising = self.rising._replace(energy=level * self.rising.energy)
+        draws = _fly(rising, self.white, states, count, rng)
+        potential = draws.statistic / level
+        return draws._replace(statistic=np.rint(potential) if self.is_steep else potential)  # a number of mistakes
 
 
 class TiltedPath(Tempered):
@@ -127,6 +139,7 @@ class TiltedPath(Tempered):
     first = 256
     end = 1.0
     has_levels = False
+    has_bottom = False
     log_start = 0.0
 
     def __init__(self, problem: Problem) -> None:
@@ -155,9 +168,10 @@ class SlicePath(Tempered):
     first = 96
     end = 1.0
     has_levels = True
+    has_bottom = False
 
-    def __init__(self, base: Ellipse, log_start: float) -> None:
-        self.base, self.log_start = base, log_start
+    def __init__(self, base: Ellipse) -> None:
+        self.base, self.log_start = base, base.log_normaliser
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         states = rng.standard_normal((self.chains, count, self.base.white.rank))
@@ -187,8 +201,19 @@ def gaussian_path(problem: Problem) -> SlicePath:
             "A hard wall is no smooth function of a Gaussian site: use method='billiard' or 'tilted'."
         )
     gaussian = EP().infer(problem)
-    base = Ellipse(problem, whiten(problem), gaussian.tau, gaussian.nu)
-    return SlicePath(base, float(0.5 * gaussian.nu @ gaussian.mean - 0.5 * gaussian.factor.log_det))
+    return SlicePath(Ellipse(problem, whiten(problem), gaussian.tau, gaussian.nu))
+
+
+def _orthant_problem(problem: Problem) -> Problem:
+    """A step without label noise as hard walls: a soft boundary is a ridge on the Gram matrix, weights say nothing."""
+    softness = problem.likelihood.softness
+    if softness == 0:
+        return Problem(problem.gram, problem.y, Step(), check=False)
+    if problem.weights is not None:
+        raise InvalidProblemError("Walls cannot weight rows under a soft boundary: use method='bridge'.")
+    gram = problem.gram.copy()
+    gram.flat[:: problem.size + 1] += softness
+    return Problem(gram, problem.y, Step(), check=False)
 
 
 def orthant_of(problem: Problem) -> Orthant:
@@ -198,11 +223,8 @@ def orthant_of(problem: Problem) -> Orthant:
         raise InvalidProblemError(
             f"Minimax tilting is for steps without label noise, not {likelihood}: use method='billiard' or 'bridge'."
         )
-    if problem.weights is not None and likelihood.softness > 0:
-        raise InvalidProblemError("Minimax tilting cannot weight rows under a soft boundary: use method='bridge'.")
-    covariance = problem.gram * np.multiply.outer(problem.y, problem.y)
-    covariance.flat[:: problem.size + 1] += likelihood.softness
-    return tilt(covariance)
+    hard = _orthant_problem(problem)
+    return tilt(hard.gram * np.multiply.outer(hard.y, hard.y))
 
 
 def _fly(walls: Walls, white: Whitened, states: Array, count: int, rng: np.random.Generator) -> Draws:
@@ -211,6 +233,7 @@ def _fly(walls: Walls, white: Whitened, states: Array, count: int, rng: np.rando
     positions = np.concatenate([batch.positions for batch in batches])
     potential = np.concatenate([batch.potential for batch in batches])
     events = sum(int(batch.events.sum()) for batch in batches)
+    warn_of_drift(max(batch.drift for batch in batches))
     return Draws(positions[None], potential[None], 4.0 * (events + count) * len(walls.y))
 
 
@@ -225,6 +248,7 @@ class LabelPath:
     first = 512  # labels and latents hold on to each other
     end = 1.0
     has_levels = True
+    has_bottom = False
 
     def __init__(self, problem: Problem) -> None:
         self.white = whiten(problem)

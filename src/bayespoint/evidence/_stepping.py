@@ -16,7 +16,7 @@ __all__ = ["Stones", "Walk", "explore"]
 
 _PILOT, _BURN_IN = 64, 16
 _SHARE = 0.5  # effective share of the draws of one level as draws of the next
-_STEEPEST = 1e3  # energy of walls beyond which version space counts as empty
+_STEEPEST = 1e12  # slope of walls beyond which version space counts as empty
 
 
 @dataclass
@@ -66,13 +66,14 @@ class Stones(NamedTuple):
 def explore(path: Path, rng: np.random.Generator) -> list[Stone] | None:
     """Choose levels one after the other, so that each keeps a fair share of the draws of the one before it.
 
-    None if the end is out of reach: walls as high as any do not leave a single draw without a mistake.
+    None if the end is out of reach: walls as high as any do not leave a single draw without a mistake, or all draws are
+    alike, which says nothing of what lies beyond.
     """
     pilot = path.draw(max(_PILOT, 512 // path.chains), rng)
     stones = [Stone(0.0, pilot.states[:, -1], rng.spawn(1)[0])]
     while stones[-1].level < path.end:
         level = _next_level(path, stones[-1].level, pilot.statistic) if path.has_levels else path.end
-        if path.end == np.inf and _STEEPEST < level < np.inf:
+        if path.end == np.inf and (_STEEPEST < level < np.inf or _is_stuck(path, pilot.statistic)):
             return None
         logs = _log_weights(path, stones[-1].level, level, pilot.statistic)
         weights = np.exp(logs - logs.max())
@@ -82,6 +83,11 @@ def explore(path: Path, rng: np.random.Generator) -> list[Stone] | None:
         pilot = pilot._replace(states=pilot.states[:, _BURN_IN:], statistic=pilot.statistic[:, _BURN_IN:])
         stones.append(Stone(level, pilot.states[:, -1], rng.spawn(1)[0]))
     return stones
+
+
+def _is_stuck(path: Path, statistic: Array) -> bool:
+    """Whether all draws are alike, but not at the bottom of the potential: they say nothing of what lies there."""
+    return bool(path.has_bottom and statistic.min() > 0 and np.ptp(statistic) == 0)
 
 
 def _log_weights(path: Path, level: float, other: float, statistic: Array) -> Array:
@@ -125,7 +131,9 @@ class Walk:
 
     @property
     def se(self) -> float:
-        """Standard error of `value`."""
+        """Standard error of `value`; unknown if the last level's draws are all alike but not at the bottom."""
+        if _is_stuck(self.path, self.stones[-1].statistics[0]):
+            return np.inf
         return float(np.sqrt(self.ratio.variance.sum()))
 
     @property
@@ -145,7 +153,7 @@ class Walk:
 
     def refine(self, se: float, max_draws: int) -> None:
         """Draw until the standard error is as asked for, or `max_draws` are spent."""
-        while self.se > se and self.draws.sum() < max_draws:
+        while se < self.se < np.inf and self.draws.sum() < max_draws:
             variance, price = self._single
             # in proportion to a draw's spread and to the root of what it costs (Neyman)
             wanted = np.sqrt(variance / price) * np.sum(np.sqrt(variance * price)) / (0.9 * se) ** 2

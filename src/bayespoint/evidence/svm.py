@@ -149,7 +149,7 @@ def log_normaliser(
         raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
     rng = as_generator(rng)
     with blas_threads_for(problem.size):
-        path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(_InputMean(summed), 0.0)
+        path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(_InputMean(summed))
         stones = explore(path, rng)
         assert stones is not None  # levels end at one
         walk = Walk(path, stones, None)

@@ -71,8 +71,10 @@ class Step:
         """``log(noise + (1 - 2 noise) Phi(y f / sqrt(softness)))``; minus infinity on the wrong side of a hard wall."""
         if self.softness > 0:
             return self.log_probability(y * f, np.zeros_like(f))
-        wrong = log(self.noise) if self.noise > 0 else -np.inf
-        return np.where(y * f > 0, log(1 - self.noise), wrong)
+        if self.noise == 0:
+            return np.where(y * f > 0, 0.0, -np.inf)
+        side = np.where(y * f > 0, log(1 - self.noise), log(self.noise))
+        return np.where(f == 0, log(0.5), side)  # a latent that is always zero takes no side
 
     # -- expectation propagation ---------------------------------------------------------------------------------
 

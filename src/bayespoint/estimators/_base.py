@@ -1,0 +1,180 @@
+"""What kernel classifiers have in common: from a user's rows to posteriors, and from posteriors to latents."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from .. import readouts
+from .._threads import blas_threads_for
+from .._typing import Array
+from ..diagnostics import warn_if_poor
+from ..kernels import with_bias
+from ..posteriors import GaussianPosterior, Latent, Posterior, SampledPosterior
+from ..problem import Weights, check_gram
+from ..tuning import Candidate, Model
+from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from ._certificates import seen_by_prior
+from ._inputs import Points
+from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
+
+__all__ = ["KernelClassifier"]
+
+
+class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Subclasses say what the model is (`_model`), how it is inferred (`_search`), and what follows for the labels."""
+
+    kernel: Any
+    optimizer: str | None
+    class_weight: Any
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Infer the posterior, after choosing the kernel by evidence if asked to.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training inputs; the square Gram matrix if ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; a whole number means as many copies of the row.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
+        with restore_on_failure(self):
+            data = check_training_set(self, X, y, sample_weight, self.class_weight, self._pairwise)
+            model = self._model(data.X, data.weights)
+            points = Points.of(
+                data.X,
+                model.kernel,
+                data.kept if self._pairwise else None,
+                takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
+            )
+            check_gram(model.kernel(points.X))
+            progress = FitProgress(self, X, y)
+            best = self._search(model, points, data, progress)
+            for name, value in self._fitted_attributes(best, points, data.classes).items():
+                setattr(self, name, value)
+            self._dropped_rows_ = data.n_rows - len(data.kept)
+            self._labels_, self._sample_weight_ = data.classes[data.y], data.sample_weight
+            self._prior_saw_ = seen_by_prior(self, model)
+            self._tuned_ = self.optimizer is not None and model.theta.size > 0
+            self.__dict__.pop("loo_proba_", None)
+            if isinstance(best.posteriors[0], GaussianPosterior) or not self.likelihood_.is_hard:
+                self.loo_proba_ = self._leave_one_out(X, data)
+            progress.finish()
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Always ``classes_[predict_proba(X).argmax(axis=1)]``.
+        """
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
+
+    def latent(self, X: Any) -> Latent:
+        """Posterior mean and variance of the latent function.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        Latent
+            Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
+            (n_samples, n_classes).
+        """
+        cross, diag = self._kernel_values(X)
+        with blas_threads_for(cross.shape[1]):
+            latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
+        return latents[0] if len(latents) == 1 else Latent(*(np.stack(m, axis=1) for m in zip(*latents, strict=True)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._pairwise
+        return tags
+
+    # -- for subclasses to say ------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities."""
+        raise NotImplementedError
+
+    def _model(self, X: Any, weights: Weights | None) -> Model:
+        """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
+        raise NotImplementedError
+
+    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
+        """Choose what is free, and infer."""
+        raise NotImplementedError
+
+    def _probabilities(self, latent: Latent) -> Array:
+        """Class probabilities from moments of the latent."""
+        raise NotImplementedError
+
+    # -- translation into the core -------------------------------------------------------------------------------
+
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @staticmethod
+    def _checked(candidate: Candidate) -> Candidate:
+        for posterior in candidate.posteriors:
+            if isinstance(posterior, SampledPosterior):
+                warn_if_poor(posterior)
+        return candidate
+
+    def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
+        kernel = best.model.kernel
+        return {
+            "classes_": classes,
+            "kernel_": kernel.k1,
+            "bias_": float(np.sqrt(kernel.k2.constant_value)),
+            "likelihood_": best.model.likelihood,
+            "posterior_": best.posteriors[0] if len(classes) == 2 else list(best.posteriors),
+            "log_evidence_": best.log_evidence,
+            "_points_": points,
+        }
+
+    @property
+    def _posteriors(self) -> list[Posterior]:
+        return self.posterior_ if isinstance(self.posterior_, list) else [self.posterior_]
+
+    def _kernel_values(self, X: Any) -> tuple[Array, Array]:
+        """Kernel values of new points with the training points, and with themselves."""
+        check_is_fitted(self)
+        rows = self._points_.transform(check_inputs(self, X, self._pairwise))
+        kernel = with_bias(self.kernel_, self.bias_)
+        return kernel(rows, self._points_.X), kernel.diag(rows)
+
+    def _leave_one_out(self, X: Any, data: TrainingSet) -> Array:
+        cavities = [posterior.leave_one_out for posterior in self._posteriors]
+        moments = (np.stack(m, axis=1) if len(cavities) > 1 else m[0] for m in zip(*cavities, strict=True))
+        known = self._probabilities(Latent(*moments))
+        if len(known) == data.n_rows:
+            return known
+        proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
+        proba[data.kept] = known
+        return proba
