@@ -5,9 +5,9 @@ import pytest
 from scipy.special import ndtr
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint import Hinge, Problem, Step, engines, readouts
+from bayespoint import Hinge, Logistic, Problem, Step, engines, readouts
 from bayespoint.diagnostics import mcse
-from bayespoint.engines import EP, Billiard, ClassicBilliard, Corners, EllipticalSlice, GibbsSampler
+from bayespoint.engines import EP, Billiard, ClassicBilliard, Corners, EllipticalSlice, GibbsSampler, Laplace
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 
 LIKELIHOODS = {
@@ -16,6 +16,7 @@ LIKELIHOODS = {
     "soft": Step(0.0, 0.5),
     "soft noise": Step(0.1, 0.5),
     "hinge": Hinge(2.0),
+    "logistic": Logistic(2.0),
 }
 ENGINES = {
     "EP": EP(),
@@ -24,14 +25,16 @@ ENGINES = {
     "GibbsSampler": GibbsSampler(draws=3000),
     "ClassicBilliard": ClassicBilliard(tolerance=1e-3),
     "Corners": Corners(),
+    "Laplace": Laplace(),
 }
 TABLE = {  # columns in the order of LIKELIHOODS
-    "EP": [True, True, True, True, True],
-    "Billiard": [True, True, True, True, True],
-    "EllipticalSlice": [True, True, True, True, True],
-    "GibbsSampler": [True, True, True, True, False],
-    "ClassicBilliard": [True, False, True, False, False],
-    "Corners": [True, False, True, False, False],
+    "EP": [True, True, True, True, True, True],
+    "Billiard": [True, True, True, True, True, False],
+    "EllipticalSlice": [True, True, True, True, True, True],
+    "GibbsSampler": [True, True, True, True, False, False],
+    "ClassicBilliard": [True, False, True, False, False, False],
+    "Corners": [True, False, True, False, False, False],
+    "Laplace": [False, False, False, False, True, False],
 }
 CELLS = [(engine, kind, works) for engine, row in TABLE.items() for kind, works in zip(LIKELIHOODS, row, strict=True)]
 WORKING = [(engine, kind) for engine, kind, works in CELLS if works]
@@ -146,7 +149,7 @@ def test_approximate_engines_point_the_same_way(engine, kind):
     assert cosine > 0.85
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [engine for engine, kind in WORKING if kind == "hard"])
 def test_an_empty_version_space_is_refused_by_all(engine):
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
     expected = InvalidProblemError if engine == "Corners" else EmptyVersionSpaceError
@@ -157,7 +160,7 @@ def test_an_empty_version_space_is_refused_by_all(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_settings_are_frozen_and_inference_leaves_them_alone(engine):
     before = repr(ENGINES[engine])
-    infer(engine, "soft")
+    infer(engine, next(kind for name, kind in WORKING if name == engine))
     assert repr(ENGINES[engine]) == before
     with pytest.raises((AttributeError, TypeError)):
         ENGINES[engine].draws = 3
@@ -166,6 +169,6 @@ def test_settings_are_frozen_and_inference_leaves_them_alone(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("make", [lambda: 3, lambda: np.random.default_rng(3), lambda: np.random.RandomState(3)])
 def test_any_source_of_randomness_will_do(engine, make):
-    problem, _ = problem_of("soft")
+    problem, _ = problem_of(next(kind for name, kind in WORKING if name == engine))
     one, two = (ENGINES[engine].infer(problem, rng=make()).mean for _ in range(2))
     np.testing.assert_array_equal(one, two)
