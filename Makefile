@@ -37,10 +37,14 @@ bench: .venv/.bench         ## speed as ratios of two programs in one run
 	$(BIN)/python benchmarks/samplers.py
 	$(BIN)/python benchmarks/samplers.py --hinge 2
 	$(BIN)/python benchmarks/billiard.py
+	$(BIN)/python benchmarks/evidence.py
 
 experiments: .venv/.dev     ## the papers' tables and our own
 	$(BIN)/python experiments/herbrich2001/table1.py
 	$(BIN)/python experiments/real_data.py
+	$(BIN)/python experiments/herbrich1999/figure1.py
+	$(BIN)/python experiments/herbrich1999/figure2.py
+	$(BIN)/python experiments/certificates.py
 
 docs: .venv/.docs           ## HTML pages in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

@@ -195,6 +195,8 @@ def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int,
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", InferenceWarning)  # a Gaussian that EP itself distrusts is no start
+                if walks and start is _from_prior:  # slopes are for when there is nothing else
+                    start = partial(_walk, PriorPath)
                 walk = start(problem, rng, n_jobs)
         except (InvalidProblemError, InferenceWarning) as error:
             failure = error
