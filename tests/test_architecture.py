@@ -16,6 +16,7 @@ LAYERS = [
     {"problem", "whitening", "posteriors"},
     {"engines", "readouts", "bounds", "evidence", "diagnostics"},
     {"tuning"},
+    {"svm_tuning"},
     {"estimators"},
     {"selection"},
     {"plots", "demo", "cli"},

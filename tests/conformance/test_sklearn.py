@@ -1,7 +1,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bayespoint import BayesPointClassifier
+from bayespoint import BayesianSVC, BayesPointClassifier
 
 CONFIGURATIONS = [
     BayesPointClassifier(),
@@ -10,6 +10,9 @@ CONFIGURATIONS = [
     BayesPointClassifier("precomputed", optimizer=None),
     BayesPointClassifier(noise=0.05, softness=0.5, optimizer=None),
     BayesPointClassifier(class_weight="balanced", optimizer=None),
+    BayesianSVC(),
+    BayesianSVC(2.0, probability="map"),
+    BayesianSVC(optimizer="evidence", evidence="naive", probability="mean"),
 ]
 NOT_A_KERNEL = {
     "check_positive_only_tag_during_fit": "shifts the Gram matrix, which is then no longer positive semi-definite",

@@ -78,7 +78,7 @@ def support_vectors(
     problem : Problem
         With a `Hinge` likelihood; weights multiply C.
     tolerance : float, default=1e-10
-        Largest violation of the optimality conditions, in units of the margin.
+        Largest violation of the optimality conditions, in units of the margin or of the largest latent beyond it.
     max_rounds : int, default=200
         Rounds of descent and solve, after which a warning tells what is left.
     start : ndarray of shape (n,), optional
@@ -129,10 +129,11 @@ def support_vectors(
 
 
 def _violation(margin: Array, alpha: Array, cap: Array) -> float:
-    """How far the worst row is from its optimality condition."""
+    """How far the worst row is from its optimality condition, beside the largest margin."""
     up = np.where(alpha < cap, 1.0 - margin, 0.0)
     down = np.where(alpha > 0, margin - 1.0, 0.0)
-    return float(max(up.max(initial=0.0), down.max(initial=0.0), 0.0))
+    largest = max(1.0, float(np.abs(margin).max(initial=0.0)))
+    return float(max(up.max(initial=0.0), down.max(initial=0.0), 0.0)) / largest
 
 
 def _solve_marginal(gram: Array, y: Array, cap: Array, alpha: Array) -> None:

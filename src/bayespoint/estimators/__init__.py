@@ -1,5 +1,6 @@
 """Thin scikit-learn classes around the core."""
 
 from ._bayes_point import BayesPointClassifier
+from ._svc import BayesianSVC
 
-__all__ = ["BayesPointClassifier"]
+__all__ = ["BayesPointClassifier", "BayesianSVC"]

@@ -190,7 +190,8 @@ def _from_prior(problem: Problem, rng: np.random.Generator, n_jobs: int | None) 
 
 def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int, n_jobs: int | None) -> Estimate:
     """The first start that gets there with a fair share of the draws, or the one with the least to do."""
-    walks, failure = [], None
+    walks: list[tuple[float, str, Walk]] = []
+    failure: Exception | None = None
     for name, start in _starts(problem):
         try:
             with warnings.catch_warnings():

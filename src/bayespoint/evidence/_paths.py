@@ -288,7 +288,7 @@ class LabelPath:
             y = np.where(uniform[k] < expit(log_odds), 1.0, -1.0)
             walls.loop(
                 *(walls.gram, y, walls.diag, slope, theta, velocity[k : k + 1], cos_t, sin_t),
-                *(impulse, height, events, 1_000_000),
+                *(impulse, height, events, 1_000_000, walls.kink),
             )
             position = cos_t * position + sin_t * refresh[k] + self.white.pull(impulse, walls.rows)[0]
             theta = np.ascontiguousarray(self.white.latents(position)[walls.rows])

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from .._threads import blas_threads_for
 from .._typing import Array
@@ -23,11 +23,12 @@ from ..likelihoods import Hinge, HingeSum
 from ..problem import Problem, Weights, as_generator
 from ..whitening import whiten
 from . import Estimate, log_evidence
+from ._bridge import variance_of_mean
 from ._chaining import chained_log_evidence
 from ._paths import LabelPath, SlicePath
 from ._stepping import Walk, explore
 
-__all__ = ["log_normaliser", "svm_log_evidence"]
+__all__ = ["log_normaliser", "normaliser_slope", "svm_log_evidence"]
 
 
 def svm_log_evidence(
@@ -182,3 +183,66 @@ class _InputMean(Ellipse):
         n = f.shape[-1]
         mean: Array = logsumexp(np.logaddexp(up, down), axis=-1) - np.log(n)
         return n * mean
+
+
+def normaliser_slope(
+    problem: Problem, rng: Any = None, kind: str = "conditional", *, draws: int = 300, start: Array | None = None
+) -> tuple[float, float, Array]:
+    """Derivative of ``log N(X)`` (or N-hat) in log C while ``C K`` stays fixed: the direction the SVM does not see.
+
+    An average over draws of one distribution, without a path: ``<d log v / d log C - theta (log v)' / 2>``, the second
+    term for the amplitude of the kernel, by parts.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a `Hinge` likelihood.
+    rng : int, Generator, RandomState or None
+        Source of randomness.
+    kind : {"conditional", "joint"}, default="conditional"
+        N(X) or N-hat.
+    draws : int, default=300
+        Draws of the average.
+    start : ndarray, optional
+        Where chains ended at a similar problem.
+
+    Returns
+    -------
+    slope : float
+        The derivative.
+    se : float
+        Its standard error.
+    end : ndarray
+        Where the chains are now.
+
+    Examples
+    --------
+    >>> from bayespoint import Hinge, Problem
+    >>> from bayespoint.evidence.svm import normaliser_slope
+    >>> slope, se, _ = normaliser_slope(Problem([[1.25]], [1], Hinge(C=2.0)), rng=0)
+    >>> abs(slope) < 1
+    True
+    """
+    likelihood = _hinge(problem)
+    rng = as_generator(rng)
+    path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(_InputMean(_summed(problem)))
+    with blas_threads_for(problem.size):
+        burn_in = 100 if start is None else 20
+        states = path.draw(1, rng).states[:, 0] if start is None else start
+        found = path.advance(1.0, states, burn_in + draws // path.chains, rng)
+    weights = problem.exponents
+    if kind == "conditional":
+        theta, row_weight = found.statistic[:, burn_in:], 1.0
+        weights = weights[path.walls.rows]
+    else:
+        theta = path.base.latents(found.states[:, burn_in:])
+        log_v = np.logaddexp(*(-likelihood.C * weights * np.maximum(0.0, 1.0 - s * theta) for s in (1.0, -1.0)))
+        row_weight = theta.shape[-1] * np.exp(log_v - logsumexp(log_v, axis=-1, keepdims=True))
+    slope = likelihood.C * weights
+    up, down = np.maximum(0.0, 1.0 - theta), np.maximum(0.0, 1.0 + theta)
+    plus = expit(slope * (down - up))  # share of the label +1 in v
+    by_c = -slope * (plus * up + (1 - plus) * down)
+    by_theta = slope * (plus * (theta < 1) - (1 - plus) * (theta > -1))
+    series = (row_weight * (by_c - 0.5 * theta * by_theta)).sum(axis=-1)
+    d_kappa = float(weights.sum()) * likelihood.C * 2 * float(expit(-2 * likelihood.C))
+    return float(series.mean()) + d_kappa, float(np.sqrt(variance_of_mean(series))), found.states[:, -1]

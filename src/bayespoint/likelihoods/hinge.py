@@ -67,34 +67,40 @@ class Hinge(ByLogOdds):
 
     def derivatives(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array]:
         """Log-normaliser of ``likelihood**power`` under N(mean, var), its slope and minus its curvature in the mean."""
-        log_z, share, boundary, slope, _ = self._pieces(y, mean, var, power)
-        # d log Z / d(y mean) = slope p; its derivative slope^2 p (1 - p) - slope boundary is negative by log-concavity
-        return log_z, y * slope * share, np.maximum(slope * (boundary - slope * share * (1 - share)), 0.0)
+        log_z, share, slope, deficit = self._pieces(y, mean, var, power)
+        # d log Z / d(y mean) = slope p, and dp / d(y mean) = p (1 - p) slope - b with the density b at the kink. In b
+        # and slope there is a large common part for steep hinges; what is left of it is negative by log-concavity.
+        rest = deficit / var - (1 - y * mean) / var + slope * share
+        return log_z, y * slope * share, np.maximum(slope * share * rest, 0.0)
 
     def log_normaliser_gradient(self, y: Array, mean: Array, var: Array, power: Array) -> dict[str, Array]:
         """Derivative of the log-normaliser in log C at a fixed cavity: minus the mean hinge energy, and kappa."""
-        _, share, _, slope, deficit = self._pieces(y, mean, var, power)
+        _, share, slope, deficit = self._pieces(y, mean, var, power)
         d_kappa = power * self.C * 2 * expit(-2 * self.C)
         return {"C": d_kappa - slope * share * deficit}
 
-    def _pieces(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array, Array, Array]:
+    def _pieces(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array, Array]:
         """Both sides of the kink: ``t > 1`` flat, ``t < 1`` a Gaussian with its mean shifted by ``slope var``.
 
-        Returns log Z, the share p of the sloped side, the tilted density at the kink, the slope, and
-        ``E[1 - t | t < 1]``.
+        Returns log Z, the share p of the sloped side, the slope, and ``E[1 - t | t < 1]``.
         """
         slope = power * self.C
         sd = np.sqrt(var)
         gap = (1 - y * mean) / sd  # the kink in standard units of the cavity
         shifted = gap - slope * sd
         log_flat = log_ndtr(-gap)
-        log_sloped = slope * sd * (0.5 * slope * sd - gap) + log_ndtr(shifted)
+        # slope sd (slope sd / 2 - gap) + log Phi(shifted), where the squares of a steep slope cancel
+        steep = shifted < 0
+        log_sloped = np.where(
+            steep,
+            -0.5 * gap * gap + np.log(0.5 * erfcx(-np.minimum(shifted, 0.0) / sqrt(2))),
+            slope * sd * (0.5 * slope * sd - gap) + log_ndtr(np.maximum(shifted, 0.0)),
+        )
         log_raw = np.logaddexp(log_flat, log_sloped)
         share = np.exp(log_sloped - log_raw)
-        boundary = np.exp(-0.5 * gap * gap - _LOG_SQRT_2PI - log_raw) / sd
         hazard = sqrt(2 / np.pi) / erfcx(-shifted / sqrt(2))
         deficit = sd * np.maximum(shifted + hazard, 0.0)
-        return log_raw + power * self.log_kappa, share, boundary, slope, deficit
+        return log_raw + power * self.log_kappa, share, slope, deficit
 
     # -- read-outs -----------------------------------------------------------------------------------------------
 
@@ -111,7 +117,7 @@ class Hinge(ByLogOdds):
     def disagreement(self, y: Array, mean: Array, var: Array) -> Array:
         """P(y f < 0) under the tilted distribution ``N(mean, var) x likelihood``."""
         sd = np.sqrt(var)
-        log_z, _, _, slope, _ = self._pieces(y, mean, var, np.ones_like(mean))
+        log_z, _, slope, _ = self._pieces(y, mean, var, np.ones_like(mean))
         below = -y * mean / sd - slope * sd  # zero in standard units of the shifted Gaussian
         log_sloped = slope * (0.5 * slope * var - (1 - y * mean)) + log_ndtr(below)
         return np.exp(np.minimum(log_sloped + self.log_kappa - log_z, 0.0))

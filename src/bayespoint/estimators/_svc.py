@@ -1,0 +1,369 @@
+"""`BayesianSVC`: the support vector machine with a proper evidence and class probabilities (Sollich 2002)."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import log_expit, logsumexp
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation
+from sklearn.utils.validation import check_is_fitted
+
+from .. import engines, readouts
+from .._threads import blas_threads_for
+from .._typing import Array, RandomState
+from ..engines import EP
+from ..exceptions import InvalidProblemError
+from ..kernels import make_kernel, with_bias
+from ..likelihoods import Hinge
+from ..posteriors import Latent, SampledPosterior
+from ..problem import Weights, as_generator
+from ..tuning import Candidate, Model, infer, maximise_evidence
+from ._base import KernelClassifier
+from ._callbacks import FitProgress
+from ._inputs import Points
+from ._validation import TrainingSet, check_bias
+
+if TYPE_CHECKING:
+    from ..evidence import Estimate
+
+__all__ = ["BayesianSVC"]
+
+_ENGINES = {"ep": "EP", "billiard": "Billiard", "sample": "Billiard", "elliptical-slice": "EllipticalSlice"}
+
+
+class BayesianSVC(KernelClassifier):
+    """Support vector machine as a probabilistic model: class probabilities, evidence, hyper-parameters without a grid.
+
+    The machine is the maximum of a posterior over functions with a Gaussian process prior and the likelihood
+    ``exp(-C hinge)``. Averaging over that posterior gives class probabilities; its evidence, normalised over labels,
+    tells good hyper-parameters from bad ones.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the hinge loss; ``1 / C`` is a noise level. With an optimizer where the search starts.
+    kernel : {"rbf", "linear", "poly", "precomputed"}, callable or Kernel, default="rbf"
+        As for `sklearn.svm.SVC`; or a kernel of `sklearn.gaussian_process.kernels`, taken as it is.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "rbf" and "poly", as for `sklearn.svm.SVC`.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    bias : float, default=1.0
+        Prior standard deviation of the offset; there is no other intercept. A large one comes close to
+        `sklearn.svm.SVC`, whose intercept costs nothing.
+    probability : {"average", "mean", "map"}, default="average"
+        Class probabilities averaged over the posterior (33), at its mean (36), or at the support vector machine
+        itself (37); `predict` follows.
+    optimizer : {"evidence"} or None, default=None
+        "evidence" chooses C, bias and every free parameter of the kernel, its amplitude included.
+    evidence : {"conditional", "joint", "naive"}, default="conditional"
+        Which evidence the optimizer maximises: given the inputs (25), with a proxy for the inputs' own (30), or not
+        normalised, which leads to a C that is too small.
+    engine : {"ep", "sample", "billiard", "elliptical-slice"} or engine, default="ep"
+        How the posterior is inferred.
+    n_restarts : int, default=0
+        Further climbs of the evidence from random hyper-parameters.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by class.
+    n_jobs : int or None, default=None
+        Classes worked on at the same time.
+    random_state : int, Generator, RandomState or None, default=None
+        Randomness of restarts, samplers and the normaliser of the evidence.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    C_ : float
+        The weight of the hinge loss in use.
+    noise_level_ : float
+        ``1 / C_``.
+    kernel_, bias_, likelihood_
+        Kernel, prior standard deviation of the offset, and likelihood in use.
+    posterior_ : GaussianPosterior, SampledPosterior or list of them
+        Posterior; for more than two classes one each against the rest.
+    log_evidence_ : float or None
+        Naive log-evidence by expectation propagation; see `log_evidence` for the others.
+    support_ : ndarray of shape (n_SV,)
+        Training rows with a weight in the support vector machine.
+    n_support_ : ndarray of shape (n_classes,)
+        How many of them each class has.
+    dual_coef_ : ndarray of shape (1, n_SV) or (n_classes, n_SV)
+        Their signed weights.
+    loo_proba_ : ndarray of shape (n_samples, n_classes)
+        Leave-one-out class probabilities of the training rows.
+
+    See Also
+    --------
+    BayesPointClassifier : The better choice where probabilities matter most.
+
+    Notes
+    -----
+    Several classes are solved one against the rest (`sklearn.svm.SVC` takes pairs). ``sample_weight`` multiplies C.
+
+    References
+    ----------
+    P. Sollich (2002). Bayesian Methods for Support Vector Machines. Machine Learning 46, 21-52.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from bayespoint import BayesianSVC
+    >>> X, y = make_moons(100, noise=0.2, random_state=0)
+    >>> model = BayesianSVC(C=2.0).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    >>> bool(model.score(X, y) > 0.85)
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        bias: float = 1.0,
+        *,
+        probability: str = "average",
+        optimizer: str | None = None,
+        evidence: str = "conditional",
+        engine: Any = "ep",
+        n_restarts: int = 0,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.bias = bias
+        self.probability = probability
+        self.optimizer = optimizer
+        self.evidence = evidence
+        self.engine = engine
+        self.n_restarts = n_restarts
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def decision_function(self, X: Any) -> Array:
+        """Log-odds of the averaged probability, or the latent function at the posterior mean or the SVM.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive for ``classes_[1]``; with more than two classes one column each against the rest. With
+            ``probability="map"`` this is the support vector machine's own.
+        """
+        if self.probability == "average":
+            up, down = self._average(X)
+            scores = up - down
+        else:
+            scores = self._point_latent(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`; rows sum to one.
+        """
+        if self.probability == "average":
+            up, down = self._average(X)
+        else:
+            check_is_fitted(self)
+            log_odds = self.likelihood_.log_odds(self._point_latent(X))
+            up, down = log_expit(log_odds), log_expit(-log_odds)
+        return _normalised(up, down)
+
+    def log_evidence(self, kind: str | None = None, method: str = "ep", *, se: float = 0.1) -> Estimate:
+        """Log-evidence of the training labels, summed over the classes of a multiclass fit.
+
+        Parameters
+        ----------
+        kind : {"conditional", "joint", "naive"}, optional
+            `evidence` by default.
+        method : {"ep", "laplace", "sampled", "chaining"}, default="ep"
+            See `bayespoint.evidence.svm.svm_log_evidence`.
+        se : float, default=0.1
+            Standard error to reach where there are draws.
+
+        Returns
+        -------
+        Estimate
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from bayespoint import BayesianSVC
+        >>> X, y = make_moons(40, noise=0.2, random_state=0)
+        >>> model = BayesianSVC(C=2.0, random_state=0).fit(X, y)
+        >>> model.log_evidence().value > model.log_evidence("naive").value  # normalisers are below one
+        True
+        """
+        from ..evidence import Estimate
+        from ..evidence.svm import svm_log_evidence
+
+        check_is_fitted(self)
+        kind = self.evidence if kind is None else kind
+        rng = as_generator(self.random_state)
+        parts = [svm_log_evidence(posterior.problem, rng, kind, method, se=se) for posterior in self._posteriors]
+        if len(parts) == 1:
+            return parts[0]
+        errors = [part.se for part in parts if part.se is not None]
+        error = float(np.linalg.norm(errors)) if errors else None
+        return Estimate(sum(part.value for part in parts), error, f"{parts[0].method}, {len(parts)} classes")
+
+    # -- translation into the core -------------------------------------------------------------------------------
+
+    def _model(self, X: Any, weights: Weights | None) -> Model:
+        if not isinstance(self.C, Real) or not 0 < float(self.C) < np.inf:
+            raise InvalidProblemError(f"C must be a finite number above 0, got {self.C!r}.")
+        tuned = self.optimizer is not None
+        kernel = with_bias(self._kernel(X, weights, tuned), check_bias(self.bias), tuned=tuned)
+        return Model(kernel, Hinge(float(self.C)), ("C",) if tuned else ())
+
+    def _kernel(self, X: Any, weights: Weights | None, tuned: bool) -> Any:
+        """The kernel of scikit-learn's machine; its amplitude is one, and free if there is an optimizer."""
+        if not isinstance(self.kernel, str) or self.kernel in ("precomputed", "laplacian"):
+            return make_kernel(self.kernel, X)
+        amplitude = ConstantKernel(1.0, (1e-3, 1e5))
+        if self.kernel == "linear":
+            return amplitude * DotProduct(0.0, "fixed")
+        gamma = self._gamma(X, weights)
+        if self.kernel == "rbf":
+            scale = 1 / np.sqrt(2 * gamma)
+            return amplitude * RBF(scale, (scale / 100, scale * 100))
+        if self.kernel == "poly":  # (gamma <x, z> + coef0)^degree
+            if self.coef0 < 0:
+                raise InvalidProblemError(f"coef0 must be at least 0 for a valid kernel, got {self.coef0!r}.")
+            root = DotProduct(np.sqrt(self.coef0 / gamma), "fixed")
+            return ConstantKernel(gamma**self.degree, (1e-6, 1e8)) * Exponentiation(root, self.degree)
+        raise InvalidProblemError(
+            f"kernel must be 'rbf', 'linear', 'poly', 'precomputed', a function of two matrices, or a kernel of "
+            f"sklearn.gaussian_process.kernels (a sigmoid is no valid kernel), got {self.kernel!r}."
+        )
+
+    def _gamma(self, X: Any, weights: Weights | None) -> float:
+        if isinstance(self.gamma, str) and self.gamma in ("scale", "auto"):
+            if self.gamma == "auto":
+                return 1.0 / X.shape[1]
+            share = np.ones(X.shape[0]) if weights is None else weights.total
+            share = share / (share.sum() * X.shape[1])
+            first = float(np.sum(share @ X))
+            variance = float(np.sum(share @ (X.multiply(X) if sparse.issparse(X) else X * X))) - first * first
+            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        if isinstance(self.gamma, Real) and 0 < float(self.gamma) < np.inf:
+            return float(self.gamma)
+        raise InvalidProblemError(f"gamma must be 'scale', 'auto' or a number above 0, got {self.gamma!r}.")
+
+    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
+        if self.probability not in ("average", "mean", "map"):
+            raise InvalidProblemError(f"probability must be 'average', 'mean' or 'map', got {self.probability!r}.")
+        if self.optimizer not in ("evidence", None):
+            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
+        if self.evidence not in ("conditional", "joint", "naive"):
+            raise InvalidProblemError(f"evidence must be 'conditional', 'joint' or 'naive', got {self.evidence!r}.")
+        name = self.engine
+        engine = getattr(engines, _ENGINES[name])() if isinstance(name, str) and name in _ENGINES else name
+        if not hasattr(engine, "infer"):
+            names = ", ".join(map(repr, _ENGINES))
+            raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {self.engine!r}.")
+        data_args = points.X, data.targets, data.weights
+        rng = as_generator(self.random_state)
+        if self.optimizer is None:
+            return self._checked(infer(model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
+        approximate = engine if isinstance(engine, EP) else EP()
+        best = maximise_evidence(
+            model,
+            *data_args,
+            engine=approximate,
+            n_restarts=self.n_restarts,
+            rng=rng,
+            n_jobs=self.n_jobs,
+            on_iteration=lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
+        )
+        if self.evidence != "naive":
+            from ..svm_tuning import normalise  # compiles; only needed here
+
+            best = normalise(best, *data_args, approximate, kind=self.evidence, rng=rng)
+        if isinstance(engine, EP):
+            return best
+        return self._checked(infer(best.model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
+
+    def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
+        from ..engines.laplace import support_vectors  # compiles
+
+        attributes = super()._fitted_attributes(best, points, classes)
+        machines = [support_vectors(posterior.problem) for posterior in best.posteriors]
+        signed = np.stack([p.problem.y * m.alpha for p, m in zip(best.posteriors, machines, strict=True)])
+        support = np.flatnonzero(np.any(signed != 0, axis=0))
+        codes = (best.posteriors[0].problem.y[support] > 0).astype(int)
+        if len(classes) > 2:
+            codes = np.argmax([posterior.problem.y[support] for posterior in best.posteriors], axis=0)
+        C = best.model.likelihood.C  # type: ignore[union-attr]
+        return attributes | {
+            "C_": C,
+            "noise_level_": 1 / C,
+            "support_": support,
+            "n_support_": np.bincount(codes, minlength=len(classes)),
+            "dual_coef_": signed[:, support],
+        }
+
+    def _point_latent(self, X: Any) -> Array:
+        """Latent functions of one classifier each: the support vector machine, or the posterior mean."""
+        cross, _ = self._kernel_values(X)
+        if self.probability == "map":
+            return cross[:, self.support_] @ self.dual_coef_.T
+        return np.stack([cross @ posterior.mean_weights for posterior in self._posteriors], axis=1)
+
+    def _average(self, X: Any) -> tuple[Array, Array]:
+        """Log-probabilities of each posterior's positive and negative class, averaged over the posterior."""
+        cross, diag = self._kernel_values(X)
+        ups, downs = [], []
+        with blas_threads_for(cross.shape[1]):
+            for posterior in self._posteriors:
+                if isinstance(posterior, SampledPosterior):
+                    p = np.clip(readouts.class_probability(posterior, cross, diag), 1e-300, 1 - 1e-16)
+                    ups.append(np.log(p))
+                    downs.append(np.log1p(-p))
+                else:
+                    mean, variance = readouts.latent(posterior, cross, diag)
+                    ups.append(self.likelihood_.log_probability(mean, variance))
+                    downs.append(self.likelihood_.log_probability(-mean, variance))
+        return np.stack(ups, axis=1), np.stack(downs, axis=1)
+
+    def _probabilities(self, latent: Latent) -> Array:
+        mean, variance = (np.atleast_2d(part.T).T for part in latent)
+        if self.probability == "average":
+            return _normalised(*(self.likelihood_.log_probability(sign * mean, variance) for sign in (1, -1)))
+        log_odds = self.likelihood_.log_odds(mean)
+        return _normalised(log_expit(log_odds), log_expit(-log_odds))
+
+
+def _normalised(up: Array, down: Array) -> Array:
+    """Probabilities of the classes from those of each against the rest."""
+    logs = np.concatenate([down, up], axis=1) if up.shape[1] == 1 else up
+    proba: Array = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    return proba
