@@ -72,7 +72,7 @@ def test_quadrature_tells_a_wrong_slope():
 
 
 def test_sites_of_two_modes_push_apart():
-    """Between the margins the sum is hollow, so that a wide cavity there gets wider, and a narrow one beyond narrower."""
+    """Between the margins the sum is hollow: a cavity there gets wider, one beyond them narrower."""
     _, tau, nu = HingeSum(2.0).site(*arrays(1.0, 0.0, 1.0, 1.0))
     assert tau[0] < 0
     assert nu[0] == pytest.approx(0.0, abs=1e-14)
@@ -105,8 +105,8 @@ def test_log_likelihood_is_that_of_either_label(C):
     v = np.exp(hinge(C, 1.0, f)) + np.exp(hinge(C, -1.0, f))
     for y in (1.0, -1.0, np.ones(33)):
         np.testing.assert_allclose(HingeSum(C).log_likelihood(y, f), np.log(v), rtol=1e-12, atol=1e-14)
-    assert v.max() == pytest.approx(1.0)  # at the margins, and nowhere else
-    np.testing.assert_allclose(np.abs(f[np.isclose(v, 1.0)]), 1.0)
+    assert v.max() == pytest.approx(1.0)
+    assert abs(f[v.argmax()]) >= 1.0  # never in the gap between the margins
 
 
 @pytest.mark.parametrize("C", [0.0, -1.0, np.nan, np.inf])
