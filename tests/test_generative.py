@@ -37,6 +37,7 @@ def test_the_direct_sampler_agrees_with_restarts(seed):
     assert np.all(np.abs(one.mean(axis=1) - two.mean(axis=1)) < 4 * error)
 
 
+@pytest.mark.slow
 def test_another_c_is_told_apart(seed):
     """The control: the same comparison fails for a model with more noise."""
     one, two = statistics("direct", seed), statistics("restart", seed + 1000, C=0.3)
@@ -44,6 +45,7 @@ def test_another_c_is_told_apart(seed):
     assert np.any(np.abs(one.mean(axis=1) - two.mean(axis=1)) > 6 * error)
 
 
+@pytest.mark.slow
 def test_functions_that_survive_avoid_the_gap(seed):
     """Many rows discourage values between the margins (Figure 3)."""
     share = [
