@@ -1,5 +1,9 @@
 import numpy as np
 import pytest
+from hypothesis import settings
+
+settings.register_profile("small", deadline=None, max_examples=40, derandomize=True)
+settings.load_profile("small")
 
 
 def pytest_addoption(parser):

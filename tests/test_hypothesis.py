@@ -1,15 +1,12 @@
 import warnings
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayespoint import Problem, Step, readouts
 from bayespoint.engines import EP
 from bayespoint.exceptions import InferenceWarning
-
-settings.register_profile("small", deadline=None, max_examples=40, derandomize=True)
-settings.load_profile("small")
 
 
 @st.composite

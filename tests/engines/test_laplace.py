@@ -53,7 +53,8 @@ def assert_optimal(problem, found, tolerance=1e-8):
     np.testing.assert_allclose(found.cap, cap)
     assert np.all((found.alpha >= 0) & (found.alpha <= cap))
     np.testing.assert_allclose(found.latents, problem.gram @ (problem.y * found.alpha), atol=1e-9)
-    assert 0 <= duality_gap(problem, found) + 1e-9 <= tolerance * (1 + objective(problem, found.alpha)) + 2e-9
+    size = 1 + objective(problem, found.alpha)
+    assert abs(duality_gap(problem, found)) <= tolerance * size
     margin = problem.y * found.latents
     assert np.all(margin[found.easy] > 1 - tolerance)
     np.testing.assert_allclose(margin[found.marginal], 1.0, atol=tolerance)
@@ -86,11 +87,6 @@ def test_a_huge_slope_on_separable_rows_of_low_rank(dimension, rng):
     assert_optimal(problem, support_vectors(problem))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=InferenceWarning,
-    reason="more marginal rows than the rank: the solve stays put where the block is singular",
-)
 @pytest.mark.parametrize(("size", "dimension", "C"), [(10, 3, 1e3), (40, 10, 1e3), (200, 10, 1e3), (200, 10, 30.0)])
 def test_a_huge_slope_on_random_labels_of_low_rank(size, dimension, C):
     for seed in range(8):
@@ -224,9 +220,6 @@ def test_a_large_constant_in_the_kernel_is_a_free_bias(rng):
         np.testing.assert_allclose((kernel(new, X) + bias**2) @ (y * found.alpha), decision, atol=1e-4)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=InferenceWarning, reason="the tolerance takes no account of rounding of C K, and warns for it"
-)
 def test_a_large_constant_in_the_kernel_is_no_reason_to_warn(rng):
     gram, y = labelled("rbf", 40, rng)
     support_vectors(Problem(gram + 1e6, y, Hinge(20.0)))

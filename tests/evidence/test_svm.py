@@ -1,5 +1,6 @@
 """The normalised evidence of the support vector machine against quadrature, recursions, and sums over labels."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from math import lgamma
@@ -116,6 +117,11 @@ def joint_by_recursion(problem, turns=128):
     return top + np.log(np.exp(logs - top).mean().real) + lgamma(n + 1) - n * np.log(n)
 
 
+def assert_chained(estimate, truth):
+    """Twenty batches a link know its error only roughly: half as much again for Student's tails."""
+    assert_close(replace(estimate, se=1.5 * estimate.se), truth)
+
+
 def small_problem(size, C, amplitude, weights=None):
     """Rows on a line with labels in turn."""
     gram = amplitude * RBF(1.0)(0.9 * np.arange(size)[:, None])
@@ -151,7 +157,7 @@ def test_normalisers_of_small_problems_are_those_of_quadrature(size, seed):
         estimate = log_normaliser(problem, [seed, 1], se=0.05)
         assert estimate.se <= 0.05
         assert_close(estimate, truth)
-        assert_close(log_normaliser(problem, [seed, 2], method="chaining"), truth)
+        assert_chained(log_normaliser(problem, [seed, 2], method="chaining"), truth)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -162,7 +168,7 @@ def test_naive_evidence_of_small_problems_is_that_of_quadrature(size, seed):
         # where EP is next to exact, draws miss what it misses in the tails
         assert_close(svm_log_evidence(problem, [seed, 3], "naive", "sampled", se=0.05), truth, truth_se=1e-4)
         if C <= 2:  # steep hinges leave a link few draws of weight, and batches do not tell
-            assert_close(svm_log_evidence(problem, [seed, 4], "naive", "chaining"), truth)
+            assert_chained(svm_log_evidence(problem, [seed, 4], "naive", "chaining"), truth)
         found = svm_log_evidence(problem, None, "naive", "ep")
         assert found.se is None
         assert found.value == pytest.approx(truth, abs=1e-6 if size == 1 else 0.01)
@@ -242,15 +248,8 @@ def test_rows_of_norm_zero_stay_in_the_gap(method, seed):
     assert_close(log_normaliser(problem, seed, "joint", method, se=0.03), either)
 
 
-@pytest.mark.parametrize(
-    ("kind", "method"),
-    [
-        pytest.param("conditional", "sampled", marks=pytest.mark.xfail(strict=True, reason="whitened rank zero")),
-        pytest.param("joint", "sampled", marks=pytest.mark.xfail(strict=True, reason="whitened rank zero")),
-        ("conditional", "chaining"),
-        ("joint", "chaining"),
-    ],
-)
+@pytest.mark.parametrize("method", ["sampled", "chaining"])
+@pytest.mark.parametrize("kind", ["conditional", "joint"])
 def test_a_prior_without_functions(kind, method, seed):
     estimate = log_normaliser(Problem(np.zeros((2, 2)), [1, -1], Hinge(2.0)), seed, kind, method)
     assert estimate.value == pytest.approx(2 * np.log(v(0.0, 2.0)))
@@ -277,7 +276,7 @@ def test_a_markov_prior_at_fifty_rows(C, se, seed):
         estimate = log_normaliser(problem, seed, kind, se=se)
         assert estimate.se <= se
         assert_close(estimate, truth)
-        assert_close(log_normaliser(problem, seed, kind, "chaining", sweeps=1000), truth)
+        assert_chained(log_normaliser(problem, seed, kind, "chaining", sweeps=1000), truth)
     estimate = svm_log_evidence(problem, seed, "conditional", "sampled", se=se)
     assert_close(estimate, by_recursion(problem) - truths["conditional"])
     assert np.hypot(estimate.se, se) < 2 * se
@@ -332,7 +331,6 @@ def test_other_likelihoods_are_refused(function):
         function(Problem(np.eye(2), [1, -1], Step(0.1)))
 
 
-@pytest.mark.xfail(strict=True, reason="log_normaliser takes settings as they come; log_evidence refuses these")
 @pytest.mark.parametrize(
     "settings", [{"se": 0.0}, {"se": np.nan}, {"max_draws": 0}, {"method": "chaining", "sweeps": 0}], ids=str
 )
@@ -341,7 +339,6 @@ def test_settings_without_sense_are_refused(settings):
         log_normaliser(small_problem(2, 2.0, 1.0), 0, **({"max_draws": 2000} | settings))
 
 
-@pytest.mark.xfail(strict=True, reason="log_normaliser stops at max_draws without a word; log_evidence warns")
 def test_an_error_that_is_not_reached_is_told():
     with pytest.warns(InferenceWarning, match="raise max_draws"):
         log_normaliser(small_problem(2, 2.0, 1.0), 0, se=1e-4, max_draws=2000)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from scipy.linalg import lapack, lstsq
+from scipy.linalg import eigh, lapack, lstsq
 from scipy.special import expit
 
 from .._threads import blas_threads_for
@@ -110,15 +110,18 @@ def support_vectors(
     alpha = np.zeros(problem.size) if start is None else np.clip(start, 0.0, cap)
     latents = gram @ (y * alpha)
     alpha[np.diagonal(gram) == 0] = cap[np.diagonal(gram) == 0]  # a latent that is always zero violates the margin
-    violation, rounds = np.inf, 0
+    violation, rounding, rounds = np.inf, 0.0, 0
     with blas_threads_for(0):  # many small solves: threads would only wait for each other
-        while violation > tolerance and rounds < max_rounds:
+        while violation > max(tolerance, rounding) and rounds < max_rounds:
             rounds += 1
             _descend(gram, y, cap, alpha, latents, 0.5 * tolerance, 4 * problem.size)
             _solve_marginal(gram, y, cap, alpha)
             latents = gram @ (y * alpha)
             violation = _violation(y * latents, alpha, cap)
-    if violation > tolerance:
+            rounding = (
+                10 * np.finfo(float).eps * float((np.abs(gram) @ alpha).max())
+            )  # of latents, in which terms cancel
+    if violation > max(tolerance, rounding):
         warnings.warn(
             f"The support vector machine stopped after {max_rounds} rounds with margins off by {violation:.1g}: "
             "lower C or the amplitude of the kernel.",
@@ -137,26 +140,39 @@ def _violation(margin: Array, alpha: Array, cap: Array) -> float:
 
 
 def _solve_marginal(gram: Array, y: Array, cap: Array, alpha: Array) -> None:
-    """Put all marginal rows on the margin at once, or go as far towards it as the box allows. In place."""
-    for _ in range(20):
+    """Put all marginal rows on the margin at once, or go as far towards it as the box allows. In place.
+
+    Where there are more of them than the kernel has dimensions, the dual is flat in some directions: along these it
+    falls until some row meets its bound and is marginal no longer.
+    """
+    for _ in range(20 + len(y)):
         free = np.flatnonzero((alpha > 0) & (alpha < cap))
         if not free.size:
             return
-        signed = y * alpha
-        gap = y[free] - gram[free] @ signed
+        gap = y[free] - gram[free] @ (y * alpha)
         block = gram[np.ix_(free, free)]
-        _, step, failed = lapack.dposv(block, gap, lower=1)
-        if failed:
-            step = lstsq(block, gap, cond=1e-13)[0]
-        step *= y[free]
+        _, step, singular = lapack.dposv(block, gap, lower=1)
+        if singular:
+            step, singular = _flat_or_least_squares(block, gap)
+        step = step * y[free]
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(step > 0, (cap[free] - alpha[free]) / step, np.where(step < 0, -alpha[free] / step, np.inf))
-        reach = min(float(room.min()), 1.0)
-        alpha[free] = np.clip(alpha[free] + reach * step, 0.0, cap[free])
-        if reach == 1.0:
+        first = int(np.argmin(room))
+        if not singular and room[first] >= 1.0:
+            alpha[free] = np.clip(alpha[free] + step, 0.0, cap[free])
             return
-        first = free[int(np.argmin(room))]
-        alpha[first] = cap[first] if step[int(np.argmin(room))] > 0 else 0.0
+        alpha[free] = np.clip(alpha[free] + room[first] * step, 0.0, cap[free])
+        alpha[free[first]] = cap[free[first]] if step[first] > 0 else 0.0
+
+
+def _flat_or_least_squares(block: Array, gap: Array) -> tuple[Array, bool]:
+    """A direction in which the dual is flat and falls, and True; the least-squares step if there is none, and False."""
+    values, vectors = eigh(block)
+    flat = values < 1e-12 * len(block) * max(values[-1], 0.0)
+    along = vectors.T @ gap
+    if float(np.linalg.norm(along[flat])) > 1e-9 * max(float(np.linalg.norm(gap)), 1e-9):
+        return vectors[:, flat] @ along[flat], True
+    return vectors[:, ~flat] @ (along[~flat] / values[~flat]), False
 
 
 @dataclass(frozen=True)

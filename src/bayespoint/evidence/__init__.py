@@ -120,23 +120,31 @@ def log_evidence(
     if method not in _METHODS:
         names = ", ".join(map(repr, _METHODS))
         raise InvalidProblemError(f"method must be one of {names}, got {method!r}.")
-    if not se > 0:
-        raise InvalidProblemError(f"se must be a number above 0, the standard error to reach, got {se!r}.")
-    if max_draws < 1:
-        raise InvalidProblemError(f"max_draws must be at least 1, got {max_draws!r}.")
+    check_effort(se, max_draws)
     if not problem.gram.any():
         return _of_zero_latents(problem)
     with blas_threads_for(problem.size):
         estimate = _METHODS[method](problem, as_generator(rng), se, max_draws, n_jobs)
-    if estimate.se is not None and estimate.se > se:
-        warnings.warn(
-            f"The log-evidence has a standard error of {estimate.se:.2g}, not {se:.2g}: raise max_draws."
-            if estimate.se < np.inf
-            else "The log-evidence is not to be trusted: no draw came near the bulk of it; raise noise or softness.",
-            InferenceWarning,
-            stacklevel=2,
-        )
+    warn_if_short(estimate, se)
     return estimate
+
+
+def check_effort(se: float, max_draws: int) -> None:
+    """Refuse what cannot be reached."""
+    if not se > 0:
+        raise InvalidProblemError(f"se must be a number above 0, the standard error to reach, got {se!r}.")
+    if max_draws < 1:
+        raise InvalidProblemError(f"max_draws must be at least 1, got {max_draws!r}.")
+
+
+def warn_if_short(estimate: Estimate, se: float) -> None:
+    """Tell if the standard error asked for was not reached."""
+    if estimate.se is None or estimate.se <= se:
+        return
+    what = f"The log-evidence has a standard error of {estimate.se:.2g}, not {se:.2g}: raise max_draws."
+    if estimate.se == np.inf:
+        what = "The log-evidence is not to be trusted: no draw came near the bulk of it; raise noise or softness."
+    warnings.warn(what, InferenceWarning, stacklevel=3)
 
 
 def _of_zero_latents(problem: Problem) -> Estimate:

@@ -22,7 +22,7 @@ from ..exceptions import InvalidProblemError
 from ..likelihoods import Hinge, HingeSum
 from ..problem import Problem, Weights, as_generator
 from ..whitening import whiten
-from . import Estimate, log_evidence
+from . import Estimate, check_effort, log_evidence, warn_if_short
 from ._bridge import variance_of_mean
 from ._chaining import chained_log_evidence
 from ._paths import LabelPath, SlicePath
@@ -137,6 +137,9 @@ def log_normaliser(
     likelihood = _hinge(problem)
     if kind not in ("conditional", "joint"):
         raise InvalidProblemError(f"kind must be 'conditional' or 'joint', got {kind!r}.")
+    check_effort(se, max_draws)
+    if sweeps < 2:
+        raise InvalidProblemError(f"sweeps must be at least 2, got {sweeps!r}.")
     if method == "chaining":
         code = 1 if kind == "conditional" else 2
         value, error = chained_log_evidence(
@@ -148,6 +151,9 @@ def log_normaliser(
         return Estimate(float(EP().infer(summed).log_evidence or 0.0), None, "ep")
     if method != "sampled":
         raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
+    if not problem.gram.any():  # all latents are zero
+        zero = HingeSum(likelihood.C).log_likelihood(problem.y, np.zeros(problem.size))
+        return Estimate(float(problem.exponents @ zero), 0.0, "exact")
     rng = as_generator(rng)
     with blas_threads_for(problem.size):
         path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(_InputMean(summed))
@@ -155,7 +161,9 @@ def log_normaliser(
         assert stones is not None  # levels end at one
         walk = Walk(path, stones, None)
         walk.refine(se, max_draws)
-    return Estimate(walk.value, walk.se, method, walk.steps)
+    estimate = Estimate(walk.value, walk.se, method, walk.steps)
+    warn_if_short(estimate, se)
+    return estimate
 
 
 def _hinge(problem: Problem) -> Hinge:

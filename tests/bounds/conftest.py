@@ -1,4 +1,0 @@
-from hypothesis import settings
-
-settings.register_profile("small", deadline=None, max_examples=40, derandomize=True)
-settings.load_profile("small")
