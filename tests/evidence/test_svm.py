@@ -255,6 +255,15 @@ def test_a_prior_without_functions(kind, method, seed):
     assert estimate.value == pytest.approx(2 * np.log(v(0.0, 2.0)))
 
 
+@pytest.mark.parametrize("kind", ["conditional", "joint"])
+def test_a_prior_without_functions_minds_weights(kind):
+    weights = np.array([0.4, 3.0])
+    both = 2 * q(0.0, 1.0, 2.0, weights)
+    truth = np.log(both).sum() if kind == "conditional" else 2 * np.log(both.mean())
+    estimate = log_normaliser(Problem(np.zeros((2, 2)), [1, -1], Hinge(2.0), weights), 0, kind)
+    assert estimate.value == pytest.approx(truth)
+
+
 def test_copies_of_a_row_share_its_latent(seed):
     """Rank one: the normaliser is a mean over one latent."""
     problem = Problem(np.full((3, 3), 1.5), [1, -1, 1], Hinge(2.0))

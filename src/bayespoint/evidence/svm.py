@@ -64,6 +64,7 @@ def svm_log_evidence(
     Returns
     -------
     Estimate
+        Its standard error is that of the draws; approximations of the naive evidence have none.
 
     Examples
     --------
@@ -152,8 +153,9 @@ def log_normaliser(
     if method != "sampled":
         raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
     if not problem.gram.any():  # all latents are zero
-        zero = HingeSum(likelihood.C).log_likelihood(problem.y, np.zeros(problem.size))
-        return Estimate(float(problem.exponents @ zero), 0.0, "exact")
+        zero = np.log(2) + problem.exponents * (likelihood.log_kappa - likelihood.C)
+        mean = problem.size * float(logsumexp(zero) - np.log(problem.size))
+        return Estimate(float(zero.sum()) if kind == "conditional" else mean, 0.0, "exact")
     rng = as_generator(rng)
     with blas_threads_for(problem.size):
         path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(_InputMean(summed))

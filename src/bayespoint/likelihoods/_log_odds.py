@@ -48,7 +48,7 @@ class ByLogOdds:
         return total
 
 
-def quadrature(cuts: Sequence[float], mean: Array, var: Array) -> Iterator[tuple[Array, Array]]:
+def quadrature(cuts: Sequence[Array | float], mean: Array, var: Array) -> Iterator[tuple[Array, Array]]:
     """Nodes and log-weights for N(mean, var), out to 8 deviations: Gauss-Legendre between cuts, some of its own.
 
     A latent that is known leaves pieces of no width; its whole weight is then on the last node.

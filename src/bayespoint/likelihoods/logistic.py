@@ -65,10 +65,15 @@ class Logistic(ByLogOdds):
         def moments(f: Array) -> tuple[Array, ...]:
             wrong = expit(-self.C * y * f)
             score = power * self.C * y * wrong
-            return score, np.square(score), power * self.C**2 * wrong * (1 - wrong)
+            return score, np.square(score), power * self.C**2 * wrong * (1 - wrong), f - mean, np.square(f - mean)
 
-        log_z, (first, square, bend) = self._averages(y, mean, var, power, moments)
-        curvature = np.maximum(bend - (square - np.square(first)), 0.0)  # of the log-normaliser in the mean
+        log_z, (first, square, bend, shift, spread) = self._averages(y, mean, var, power, moments)
+        # minus the curvature of the log-normaliser in the mean: from derivatives where the likelihood is nearly flat
+        # over the cavity, from the tilted variance where it is steep; each loses digits where the other does not
+        steep = power * self.C**2 * var > 1
+        curvature = np.where(steep, (1 - (spread - shift * shift) / var) / var, bend - (square - first * first))
+        curvature = np.maximum(curvature, 0.0)
+        first = np.where(steep, shift / var, first)
         shrink = np.maximum(1 - var * curvature, 1e-12)
         return log_z, curvature / shrink, (mean * curvature + first) / shrink
 
@@ -87,7 +92,9 @@ class Logistic(ByLogOdds):
     ) -> tuple[Array, list[Array]]:
         """Log-normaliser of the tilted distribution, and averages of functions of the latent under it."""
         shift = self._mode(y, mean, var, power) - mean
-        nodes = list(quadrature(self.cuts, mean + shift, var))
+        stretch = 1 / np.minimum(power, 1.0)  # a power bends later
+        cuts: list[Array | float] = [*self.cuts, self.cuts[0] * stretch, self.cuts[-1] * stretch]
+        nodes = list(quadrature(cuts, mean + shift, var))
         logs = [
             log_weight - (f - mean) * shift / var + 0.5 * np.square(shift) / var + power * log_expit(self.C * y * f)
             for f, log_weight in nodes
