@@ -93,7 +93,8 @@ class Logistic(ByLogOdds):
         """Log-normaliser of the tilted distribution, and averages of functions of the latent under it."""
         shift = self._mode(y, mean, var, power) - mean
         stretch = 1 / np.minimum(power, 1.0)  # a power bends later
-        cuts: list[Array | float] = [*self.cuts, self.cuts[0] * stretch, self.cuts[-1] * stretch]
+        far = [side * 24 * 5**k / self.C * stretch for k in range(3) for side in (-1, 1)]
+        cuts: list[Array | float] = [*self.cuts, *far]
         nodes = list(quadrature(cuts, mean + shift, var))
         logs = [
             log_weight - (f - mean) * shift / var + 0.5 * np.square(shift) / var + power * log_expit(self.C * y * f)
