@@ -110,6 +110,15 @@ def test_draws_agree_with_expectation_propagation(moons, seed):
     np.testing.assert_allclose(model.fit(X, y).predict_proba(X), exact, atol=0.03)
 
 
+def test_around_the_machine_itself(moons):
+    """The mean of the Laplace approximation is the support vector machine."""
+    X, y = moons
+    around = BayesianSVC(C=2.0, gamma=1.0, engine="laplace", probability="mean").fit(X, y)
+    itself = BayesianSVC(C=2.0, gamma=1.0, probability="map").fit(X, y)
+    np.testing.assert_allclose(around.predict_proba(X), itself.predict_proba(X), atol=1e-8)
+    assert np.all(around.latent(X).variance > 0)
+
+
 def test_the_evidence_chooses_a_sensible_machine(moons):
     X, y = moons
     tuned = BayesianSVC(C=0.3, gamma=8.0, optimizer="evidence", random_state=0).fit(X, y)

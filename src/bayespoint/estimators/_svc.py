@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
 __all__ = ["BayesianSVC"]
 
-_ENGINES = {"ep": "EP", "billiard": "Billiard", "sample": "Billiard", "elliptical-slice": "EllipticalSlice"}
+_ENGINES = {  # names at the border stand for engines with their default settings
+    "ep": "EP",
+    "laplace": "Laplace",
+    "sample": "Billiard",
+    "billiard": "Billiard",
+    "elliptical-slice": "EllipticalSlice",
+}
 
 
 class BayesianSVC(KernelClassifier):
@@ -64,8 +70,9 @@ class BayesianSVC(KernelClassifier):
     evidence : {"conditional", "joint", "naive"}, default="conditional"
         Which evidence the optimizer maximises: given the inputs (25), with a proxy for the inputs' own (30), or not
         normalised, which leads to a C that is too small.
-    engine : {"ep", "sample", "billiard", "elliptical-slice"} or engine, default="ep"
-        How the posterior is inferred.
+    engine : {"ep", "laplace", "sample", "billiard", "elliptical-slice"} or engine, default="ep"
+        How the posterior is inferred: expectation propagation, the Laplace approximation around the support vector
+        machine, or exact draws.
     n_restarts : int, default=0
         Further climbs of the evidence from random hyper-parameters.
     class_weight : dict, "balanced" or None, default=None
