@@ -38,6 +38,7 @@ bench: .venv/.bench         ## speed as ratios of two programs in one run
 	$(BIN)/python benchmarks/samplers.py --hinge 2
 	$(BIN)/python benchmarks/billiard.py
 	$(BIN)/python benchmarks/evidence.py
+	$(BIN)/python benchmarks/svm.py
 
 experiments: .venv/.dev     ## the papers' tables and our own
 	$(BIN)/python experiments/herbrich2001/table1.py
