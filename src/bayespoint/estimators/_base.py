@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,28 +11,42 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from .. import readouts
+from .. import engines, readouts
 from .._threads import blas_threads_for
-from .._typing import Array
+from .._typing import Array, RandomState
 from ..diagnostics import warn_if_poor
+from ..engines import EP
+from ..exceptions import InvalidProblemError
 from ..kernels import with_bias
 from ..posteriors import GaussianPosterior, Latent, Posterior, SampledPosterior
-from ..problem import Weights, check_gram
-from ..tuning import Candidate, Model
+from ..problem import Weights, as_generator, check_gram
+from ..tuning import Candidate, Model, infer, maximise_evidence
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from ._certificates import seen_by_prior
 from ._inputs import Points
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
-__all__ = ["KernelClassifier"]
+__all__ = ["KernelClassifier", "named_engine"]
+
+
+def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
+    """An engine by its name at the border, with its default settings; engine objects as they are."""
+    found = getattr(engines, table[engine])() if isinstance(engine, str) and engine in table else engine
+    if not hasattr(found, "infer"):
+        names = ", ".join(map(repr, [*more, *table]))
+        raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {engine!r}.")
+    return found
 
 
 class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """Subclasses say what the model is (`_model`), how it is inferred (`_search`), and what follows for the labels."""
+    """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels."""
 
     kernel: Any
     optimizer: str | None
     class_weight: Any
+    n_restarts: int
+    n_jobs: int | None
+    random_state: RandomState
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -125,9 +141,17 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
         raise NotImplementedError
 
-    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
-        """Choose what is free, and infer."""
+    def _check_settings(self) -> None:
+        """Refuse settings that only the subclass has."""
         raise NotImplementedError
+
+    def _engine(self, model: Model, data: TrainingSet) -> Any:
+        """The engine that the constructor's argument stands for."""
+        raise NotImplementedError
+
+    def _after_climb(self, best: Candidate, data_args: Any, engine: EP, rng: np.random.Generator) -> Candidate:
+        """What is left to choose when the evidence has chosen."""
+        return best
 
     def _probabilities(self, latent: Latent) -> Array:
         """Class probabilities from moments of the latent."""
@@ -138,6 +162,32 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @property
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
+        """Choose the kernel by the evidence of expectation propagation, then infer with the engine asked for."""
+        self._check_settings()
+        if self.optimizer not in ("evidence", None):
+            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
+        engine = self._engine(model, data)
+        data_args = points.X, data.targets, data.weights
+        rng = as_generator(self.random_state)
+        if self.optimizer is None:
+            return self._checked(infer(model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
+        approximate = engine if isinstance(engine, EP) else EP()
+        best = maximise_evidence(
+            model,
+            *data_args,
+            engine=approximate,
+            n_restarts=self.n_restarts,
+            rng=rng,
+            n_jobs=self.n_jobs,
+            on_iteration=lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
+        )
+        best = self._after_climb(best, data_args, approximate, rng)
+        if isinstance(engine, EP):
+            return best
+        sampled = infer(best.model, *data_args, engine, rng=rng, n_jobs=self.n_jobs)
+        return self._checked(replace(sampled, log_evidence=best.log_evidence))
 
     @staticmethod
     def _checked(candidate: Candidate) -> Candidate:

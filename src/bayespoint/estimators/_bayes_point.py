@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from .. import engines, readouts
+from .. import readouts
 from .._threads import blas_threads_for
 from .._typing import Array, RandomState
 from ..bounds import Certificate
@@ -19,11 +18,9 @@ from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
 from ..posteriors import Latent
 from ..problem import Weights, as_generator
-from ..tuning import Candidate, Model, infer, maximise_evidence
-from ._base import KernelClassifier
-from ._callbacks import FitProgress
+from ..tuning import Model
+from ._base import KernelClassifier, named_engine
 from ._certificates import certificate, random_part, with_held_out
-from ._inputs import Points
 from ._validation import (
     TrainingSet,
     check_bias,
@@ -244,11 +241,7 @@ class BayesPointClassifier(KernelClassifier):
                 value = sum(EP().infer(problem).log_evidence or 0.0 for problem in problems)
             return Estimate(float(value), None, "ep")
         rng, share = as_generator(self.random_state), se / np.sqrt(len(problems))
-        parts = [log_evidence(problem, rng, se=share, n_jobs=self.n_jobs) for problem in problems]
-        if len(parts) == 1:
-            return parts[0]
-        error = float(np.linalg.norm([part.se or 0.0 for part in parts]))
-        return Estimate(sum(part.value for part in parts), error, f"{parts[0].method}, {len(parts)} classes")
+        return Estimate.total([log_evidence(problem, rng, se=share, n_jobs=self.n_jobs) for problem in problems])
 
     def certificate(
         self,
@@ -316,40 +309,15 @@ class BayesPointClassifier(KernelClassifier):
         kernel = make_kernel(self.kernel, X, weights.total if weights else None)
         return Model(with_bias(kernel, check_bias(self.bias), tuned=self.optimizer is not None), likelihood, free)
 
+    def _check_settings(self) -> None:
+        if self.decision not in ("bayes_point", "vote"):
+            raise InvalidProblemError(f"decision must be 'bayes_point' or 'vote', got {self.decision!r}.")
+
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         name = self.engine
         if isinstance(name, str) and name == "sample":  # the billiard is faster wherever it can go, see the benchmarks
             name = "billiard" if data.weights is None or model.likelihood.softness == 0 else "elliptical-slice"
-        engine = getattr(engines, _ENGINES[name])() if isinstance(name, str) and name in _ENGINES else name
-        if not hasattr(engine, "infer"):
-            names = ", ".join(map(repr, ["sample", *_ENGINES]))
-            raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {self.engine!r}.")
-        return engine
-
-    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
-        """Choose the kernel by the evidence of expectation propagation, then infer with the engine asked for."""
-        if self.decision not in ("bayes_point", "vote"):
-            raise InvalidProblemError(f"decision must be 'bayes_point' or 'vote', got {self.decision!r}.")
-        if self.optimizer not in ("evidence", None):
-            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
-        engine = self._engine(model, data)
-        data_args = points.X, data.targets, data.weights
-        rng = as_generator(self.random_state)
-        if self.optimizer is None:
-            return self._checked(infer(model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
-        best = maximise_evidence(
-            model,
-            *data_args,
-            engine=engine if isinstance(engine, EP) else EP(),
-            n_restarts=self.n_restarts,
-            rng=rng,
-            n_jobs=self.n_jobs,
-            on_iteration=lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
-        )
-        if isinstance(engine, EP):
-            return best
-        sampled = infer(best.model, *data_args, engine, rng=rng, n_jobs=self.n_jobs)
-        return self._checked(replace(sampled, log_evidence=best.log_evidence))
+        return named_engine(name, _ENGINES, "sample")
 
     def _votes(self, X: Any) -> list[Array]:
         """Class probability of each posterior's positive class, averaged over draws."""

@@ -11,7 +11,7 @@ from scipy.special import log_expit, logsumexp
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation
 from sklearn.utils.validation import check_is_fitted
 
-from .. import engines, readouts
+from .. import readouts
 from .._threads import blas_threads_for
 from .._typing import Array, RandomState
 from ..engines import EP
@@ -20,9 +20,8 @@ from ..kernels import make_kernel, with_bias
 from ..likelihoods import Hinge
 from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights, as_generator
-from ..tuning import Candidate, Model, infer, maximise_evidence
-from ._base import KernelClassifier
-from ._callbacks import FitProgress
+from ..tuning import Candidate, Model
+from ._base import KernelClassifier, named_engine
 from ._inputs import Points
 from ._validation import TrainingSet, check_bias
 
@@ -236,11 +235,7 @@ class BayesianSVC(KernelClassifier):
         kind = self.evidence if kind is None else kind
         rng = as_generator(self.random_state)
         parts = [svm_log_evidence(posterior.problem, rng, kind, method, se=se) for posterior in self._posteriors]
-        if len(parts) == 1:
-            return parts[0]
-        errors = [part.se for part in parts if part.se is not None]
-        error = float(np.linalg.norm(errors)) if errors else None
-        return Estimate(sum(part.value for part in parts), error, f"{parts[0].method}, {len(parts)} classes")
+        return Estimate.total(parts)
 
     # -- translation into the core -------------------------------------------------------------------------------
 
@@ -285,39 +280,23 @@ class BayesianSVC(KernelClassifier):
             return float(self.gamma)
         raise InvalidProblemError(f"gamma must be 'scale', 'auto' or a number above 0, got {self.gamma!r}.")
 
-    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
+    def _check_settings(self) -> None:
         if self.probability not in ("average", "mean", "map"):
             raise InvalidProblemError(f"probability must be 'average', 'mean' or 'map', got {self.probability!r}.")
-        if self.optimizer not in ("evidence", None):
-            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
         if self.evidence not in ("conditional", "joint", "naive"):
             raise InvalidProblemError(f"evidence must be 'conditional', 'joint' or 'naive', got {self.evidence!r}.")
-        name = self.engine
-        engine = getattr(engines, _ENGINES[name])() if isinstance(name, str) and name in _ENGINES else name
-        if not hasattr(engine, "infer"):
-            names = ", ".join(map(repr, _ENGINES))
-            raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {self.engine!r}.")
-        data_args = points.X, data.targets, data.weights
-        rng = as_generator(self.random_state)
-        if self.optimizer is None:
-            return self._checked(infer(model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
-        approximate = engine if isinstance(engine, EP) else EP()
-        best = maximise_evidence(
-            model,
-            *data_args,
-            engine=approximate,
-            n_restarts=self.n_restarts,
-            rng=rng,
-            n_jobs=self.n_jobs,
-            on_iteration=lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
-        )
-        if self.evidence != "naive":
-            from ..svm_tuning import normalise  # compiles; only needed here
 
-            best = normalise(best, *data_args, approximate, kind=self.evidence, rng=rng)
-        if isinstance(engine, EP):
+    def _engine(self, model: Model, data: TrainingSet) -> Any:
+        return named_engine(self.engine, _ENGINES)
+
+    def _after_climb(self, best: Candidate, data_args: Any, engine: EP, rng: np.random.Generator) -> Candidate:
+        """From the maximum of the naive evidence along ``C K`` fixed to that of the normalised one."""
+        if self.evidence == "naive":
             return best
-        return self._checked(infer(best.model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
+        from ..svm_tuning import normalise  # compiles; only needed here
+
+        X, targets, weights = data_args
+        return normalise(best, X, targets, weights, engine, kind=self.evidence, rng=rng)
 
     def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
         from ..engines.laplace import support_vectors  # compiles

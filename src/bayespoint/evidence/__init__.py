@@ -7,7 +7,7 @@ what is here is exact up to the standard error it reports.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -60,6 +60,15 @@ class Estimate:
     def lower(self, level: float = 0.05) -> float:
         """Value that the log-evidence exceeds with confidence ``1 - level``, as far as Monte Carlo error goes."""
         return self.value if self.se is None else self.value + float(ndtri(level)) * self.se
+
+    @classmethod
+    def total(cls, parts: Sequence[Estimate]) -> Estimate:
+        """Sum of independent estimates, such as those of each class against the rest."""
+        if len(parts) == 1:
+            return parts[0]
+        errors = [part.se for part in parts if part.se is not None]
+        error = float(np.linalg.norm(errors)) if errors else None
+        return cls(sum(part.value for part in parts), error, f"{parts[0].method}, {len(parts)} classes")
 
     def __str__(self) -> str:
         error = "" if self.se is None else f" +- {self.se:.2g}"
