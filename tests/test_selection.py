@@ -263,7 +263,10 @@ def test_jobs_do_not_matter(blobs):
     with parallel_config("threading"):
         two = BoundSearch(fixed(), GRID, n_jobs=2, **options).fit(X, y)
     assert one.best_params_ == two.best_params_
-    assert [figures(c) for _, c in one.results_] == [figures(c) for _, c in two.results_]
+    for (_, a), (_, b) in zip(one.results_, two.results_, strict=True):  # up to rounding: threads share a BLAS
+        assert a.basis == b.basis
+        assert a.bayes_point.value == pytest.approx(b.bayes_point.value, rel=1e-9)
+        assert a.gibbs.terms == pytest.approx(b.gibbs.terms, rel=1e-9)
 
 
 def test_the_random_state_makes_the_search_reproducible(blobs):

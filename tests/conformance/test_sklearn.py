@@ -12,8 +12,9 @@ CONFIGURATIONS = [
     BayesPointClassifier(class_weight="balanced", optimizer=None),
     BayesianSVC(),
     BayesianSVC(2.0, probability="map"),
-    BayesianSVC(optimizer="evidence", evidence="naive", probability="mean"),
+    BayesianSVC(probability="mean", class_weight="balanced"),
 ]
+TUNED = [BayesianSVC(optimizer="evidence", evidence="naive", probability="mean")]
 NOT_A_KERNEL = {
     "check_positive_only_tag_during_fit": "shifts the Gram matrix, which is then no longer positive semi-definite",
     "check_estimators_dtypes": "cuts the Gram matrix to integers, which is then no longer positive semi-definite",
@@ -33,4 +34,11 @@ def test_there_are_at_most_three_expected_failures():
 @pytest.mark.filterwarnings("ignore:Constant features:UserWarning")
 @parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=expected_failures)
 def test_scikit_learn_conformance(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Constant features:UserWarning")
+@parametrize_with_checks(TUNED)
+def test_scikit_learn_conformance_of_tuned_estimators(estimator, check):
     check(estimator)
