@@ -62,7 +62,7 @@ def normalise(
     *,
     kind: str = "conditional",
     rng: np.random.Generator | None = None,
-    draws: int = 300,
+    draws: int = 200,
 ) -> Candidate:
     """Move C at fixed ``C K`` to where the normalised evidence is stationary, by bisection.
 
@@ -78,7 +78,7 @@ def normalise(
         Which normaliser.
     rng : numpy.random.Generator, optional
         Source of randomness.
-    draws : int, default=300
+    draws : int, default=200
         Draws of the normaliser's slope at each C.
 
     Returns
@@ -106,14 +106,17 @@ def normalise(
     assert isinstance(best.model.likelihood, Hinge)
     low, high = np.log([_LOWEST, _HIGHEST])
     centre = float(np.clip(np.log(best.model.likelihood.C), low, high))
-    candidate = best
     low, high = max(low, centre - 1.0), min(high, centre + 2.5)
-    for _ in range(9):
+    known: dict[float, float] = {}
+    for _ in range(6):
         middle = 0.5 * (low + high)
         candidate = infer(at_fixed_product(best.model, float(np.exp(middle))), X, targets, weights, engine)
-        slope, start = _slope(candidate, kind, seed, draws, start)
-        low, high = (middle, high) if slope > 0 else (low, middle)
-    return candidate
+        known[middle], start = _slope(candidate, kind, seed, draws, start)
+        low, high = (middle, high) if known[middle] > 0 else (low, middle)
+    root = 0.5 * (low + high)
+    if low in known and high in known:  # a straight line through the noise of both ends
+        root = low + (high - low) * known[low] / (known[low] - known[high])
+    return infer(at_fixed_product(best.model, float(np.exp(root))), X, targets, weights, engine)
 
 
 def _slope(candidate: Candidate, kind: str, seed: int, draws: int, start: Array | None) -> tuple[float, Array]:
