@@ -69,11 +69,13 @@ def test_methods_agree_on_usps(size, seed):
         (50, ("bridge", "tilted")),
         (50, ("bridge", "billiard")),
         (100, ("bridge", "billiard")),
+        (200, ("bridge", "billiard")),
     ],
     ids=str,
 )
 def test_methods_agree_on_diabetis(size, methods, seed):
-    assert_agree(*(log_evidence(real_problem("diabetis", size), seed, method, se=0.2) for method in methods))
+    se = 0.2 if size < 200 else 0.5  # elongated: many events a flight
+    assert_agree(*(log_evidence(real_problem("diabetis", size), seed, method, se=se) for method in methods))
 
 
 @needs_data
