@@ -361,3 +361,11 @@ def test_feature_names_are_those_of_the_best_classifier(blobs):
     X, y = blobs
     frame = pd.DataFrame(X, columns=["length", "width"])
     assert list(BoundSearch(fixed(), GRID).fit(frame, y).feature_names_in_) == ["length", "width"]
+
+
+def test_a_certified_classifier_is_not_certified_again_as_if_its_kernel_were_fixed(blobs):
+    """Its kernel was tuned on a part of the very rows that a bound with a fixed prior would rest on."""
+    X, y = blobs
+    certified = certify(BayesPointClassifier(RBF(1.0), random_state=0), X, y, random_state=0).classifier
+    with pytest.raises(InvalidProblemError, match="the kernel was tuned"):
+        certified.certificate()

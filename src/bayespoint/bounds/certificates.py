@@ -229,12 +229,13 @@ def _gibbs_losses(softness: float, margins: Array) -> Array:
 
 def _upper(draws: Array, z: float) -> float:
     """Mean over (chain, draw) and `z` standard errors, these from the spread of batch means of all chains."""
+    if np.ptp(draws) == 0:
+        return float(draws.flat[0])
     means = np.array([batch.mean() for chain in draws for batch in np.array_split(chain, 10) if len(batch)])
-    spread = float(means.std(ddof=1))
-    if spread == 0 or len(means) < 2:
-        return float(draws.mean())
+    if len(means) < 2:
+        raise InvalidProblemError("A single draw does not tell its error: take more draws.")
     quantile = float(stdtrit(len(means) - 1, ndtr(z)))
-    return float(draws.mean() + quantile * spread / np.sqrt(len(means)))
+    return float(draws.mean() + quantile * means.std(ddof=1) / np.sqrt(len(means)))
 
 
 def _certificate(draws: Sequence[Bound], vote: Sequence[Bound], n: int, delta: float, basis: str) -> Certificate:

@@ -153,6 +153,7 @@ def _as_classifier(estimator: Any, candidate: Candidate) -> Any:
     other = clone(estimator)
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name != "loo_proba_"}
     vars(other).update(fitted | estimator._fitted_attributes(candidate, estimator._points_, estimator.classes_))
+    other._prior_saw_ = seen_by_prior(estimator, candidate.model)
     return other
 
 
