@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from ._typing import Array
-from .engines.elliptical_slice import Ellipse
 from .evidence._paths import SlicePath
 from .evidence._stepping import explore
+from .evidence.svm import Survival
 from .exceptions import InvalidProblemError
 from .likelihoods import Hinge
 from .problem import Problem, as_generator, check_gram
@@ -121,13 +121,13 @@ def sample_svm_data(
         return _by_restarts(problem, int(n), share, rng, max_starts)
     if method != "direct":
         raise InvalidProblemError(f"method must be 'direct' or 'restart', got {method!r}.")
-    base = _Survival(problem, int(n), share)
+    base = Survival(problem, share, int(n))
     stones = explore(SlicePath(base), rng)
     assert stones is not None  # levels end at one
     theta = base.latents(stones[-1].states[:1])[0]
     weight = share * np.exp(base.log_v(theta))
     rows = rng.choice(problem.size, n, p=weight / weight.sum())
-    labels = np.where(rng.random(n) < expit(base.hinge.log_odds(theta[rows])), 1.0, -1.0)
+    labels = np.where(rng.random(n) < expit(Hinge(C).log_odds(theta[rows])), 1.0, -1.0)
     return SVMData(rows, labels, theta)
 
 
@@ -152,20 +152,3 @@ def _by_restarts(problem: Problem, n: int, share: Array, rng: np.random.Generato
             k = survives[0]
             return SVMData(rows[k], np.where(u[k] < up[k], 1.0, -1.0), theta[k])
     raise InvalidProblemError(f"No data set survived {max_starts} starts: use method='direct', or fewer rows.")
-
-
-class _Survival(Ellipse):
-    """The prior, and ``(sum_x Q(x) v(theta(x)))^n``: the chance that n rows in a row get a label."""
-
-    def __init__(self, problem: Problem, n: int, share: Array) -> None:
-        super().__init__(problem, whiten(problem), np.zeros(problem.size), np.zeros(problem.size))
-        assert isinstance(problem.likelihood, Hinge)
-        self.n, self.share, self.hinge = n, share, problem.likelihood
-
-    def log_v(self, f: Array) -> Array:
-        up, down = (self.hinge.log_likelihood(y, f) for y in np.array([1.0, -1.0]))
-        return np.logaddexp(up, down)
-
-    def log_target(self, f: Array) -> Array:
-        total: Array = self.n * logsumexp(self.log_v(f), b=self.share, axis=-1)
-        return total

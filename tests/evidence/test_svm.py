@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 from truths import assert_close, by_recursion, markov_problem, panels
 
 from bayespoint import Hinge, Problem, Step
-from bayespoint.evidence.svm import log_normaliser, svm_log_evidence
+from bayespoint.evidence.svm import log_normaliser, normaliser_slope, svm_log_evidence
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 
 CELLS = list(product([0.1, 0.7, 2.0, 10.0], [0.1, 1.0, 100.0]))  # C, K0
@@ -351,3 +351,18 @@ def test_settings_without_sense_are_refused(settings):
 def test_an_error_that_is_not_reached_is_told():
     with pytest.warns(InferenceWarning, match="raise max_draws"):
         log_normaliser(small_problem(2, 2.0, 1.0), 0, se=1e-4, max_draws=2000)
+
+
+@pytest.mark.parametrize("kind", ["conditional", "joint"])
+def test_the_slope_of_the_normaliser_is_that_of_differences(kind, seed):
+    """Weighted rows and one of length zero, at fixed ``C K``."""
+    gram, weights = np.array([[1.25, 0.4, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 0.0]]), [0.5, 3.0, 2.0]
+    step = 0.1
+    ends = [
+        log_normaliser(Problem(gram * np.exp(-t), [1, 1, 1], Hinge(2.0 * np.exp(t)), weights), seed, kind, se=0.01)
+        for t in (step, -step)
+    ]
+    slope, error, _ = normaliser_slope(Problem(gram, [1, 1, 1], Hinge(2.0), weights), seed, kind, draws=8000)
+    difference = (ends[0].value - ends[1].value) / (2 * step)
+    tolerance = np.hypot(error, np.hypot(ends[0].se, ends[1].se) / (2 * step))
+    assert abs(slope - difference) < 4.5 * tolerance

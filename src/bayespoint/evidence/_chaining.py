@@ -1,4 +1,4 @@
-"""Monte Carlo chaining as the paper has it (Sollich, section 5): rows join one block after the other.
+"""Monte Carlo chaining as the paper has it (Sollich, section 5): rows join one after the other.
 
 ``Z_m / Z_0 = prod_k <w_{k+1} / w_k>_k`` with Metropolis steps in whitened coordinates ``theta = M z``. Slow and noisy
 beside the bridges; here to be compared with.
@@ -9,26 +9,27 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ..likelihoods import Hinge
 from ..problem import Problem
 from ..whitening import whiten
 
 __all__ = ["chained_log_evidence"]
 
 
-def chained_log_evidence(
-    problem: Problem, kind: int, C: float, log_kappa: float, block: int, sweeps: int, rng: np.random.Generator
-) -> tuple[float, float]:
+_KINDS = ("naive", "conditional", "joint")  # (27), (28), (29); the loops know them by their numbers
+
+
+def chained_log_evidence(problem: Problem, kind: str, sweeps: int, rng: np.random.Generator) -> tuple[float, float]:
     """Logarithm of (27), (28) or (29) by chaining, and its standard error from batches of each link."""
+    likelihood = problem.likelihood
+    assert isinstance(likelihood, Hinge)
+    model = problem.y, problem.exponents, _KINDS.index(kind), likelihood.C, likelihood.log_kappa
     factor = np.ascontiguousarray(whiten(problem).factor)
-    n = problem.size
-    links = [*range(0, n, block), n]
     z = rng.standard_normal(factor.shape[1])
     value, variance, step = 0.0, 0.0, 0.5
-    for k in range(len(links) - 1):
+    for k in range(problem.size):
         logs = np.empty(sweeps)
-        z, step = _link(
-            factor, problem.y, problem.exponents, kind, C, log_kappa, links[k], links[k + 1], z, step, logs, rng
-        )
+        z, step = _link(factor, *model, k, k + 1, z, step, logs, rng)
         top = logs.max()
         weights = np.exp(logs - top)
         batches = np.array([part.mean() for part in np.array_split(weights, min(20, sweeps))])

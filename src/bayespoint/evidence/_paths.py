@@ -173,6 +173,10 @@ class SlicePath(Tempered):
     def __init__(self, base: Ellipse) -> None:
         self.base, self.log_start = base, base.log_normaliser
 
+    def latents(self, states: Array) -> Array:
+        """Latents of all rows."""
+        return self.base.latents(states)
+
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         states = rng.standard_normal((self.chains, count, self.base.white.rank))
         latents = self.base.latents(states)
@@ -260,6 +264,10 @@ class LabelPath:
         self.log_start = (
             float(likelihood.log_kappa * weights.sum()) + problem.size * float(np.log(2)) - self.walls.floor
         )
+
+    def latents(self, states: Array) -> Array:
+        """Latents of all rows, those of length zero too."""
+        return self.white.latents(states)
 
     def log_density(self, level: float, statistic: Array) -> Array:
         slope = level * self.slope

@@ -76,7 +76,7 @@ def svm_log_evidence(
     >>> abs(estimate.value + 0.6931) < 0.1
     True
     """
-    likelihood = _hinge(problem)
+    _hinge(problem)
     if kind not in ("conditional", "joint", "naive"):
         raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
     rng = as_generator(rng)
@@ -86,8 +86,7 @@ def svm_log_evidence(
     elif method == "sampled":
         naive = log_evidence(problem, rng, se=se, max_draws=max_draws)
     elif method == "chaining":
-        value, error = chained_log_evidence(problem, 0, likelihood.C, likelihood.log_kappa, 1, sweeps, rng)
-        naive = Estimate(value, error, method)
+        naive = Estimate(*chained_log_evidence(problem, "naive", sweeps, rng), method)
     else:
         raise InvalidProblemError(f"method must be 'ep', 'laplace', 'sampled' or 'chaining', got {method!r}.")
     if kind == "naive":
@@ -142,14 +141,9 @@ def log_normaliser(
     if sweeps < 2:
         raise InvalidProblemError(f"sweeps must be at least 2, got {sweeps!r}.")
     if method == "chaining":
-        code = 1 if kind == "conditional" else 2
-        value, error = chained_log_evidence(
-            problem, code, likelihood.C, likelihood.log_kappa, 1, sweeps, as_generator(rng)
-        )
-        return Estimate(value, error, method)
-    summed = _summed(problem)
+        return Estimate(*chained_log_evidence(problem, kind, sweeps, as_generator(rng)), method)
     if method == "ep" and kind == "conditional":
-        return Estimate(float(EP().infer(summed).log_evidence or 0.0), None, "ep")
+        return Estimate(float(EP().infer(_summed(problem)).log_evidence or 0.0), None, "ep")
     if method != "sampled":
         raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
     if not problem.gram.any():  # all latents are zero
@@ -158,7 +152,7 @@ def log_normaliser(
         return Estimate(float(zero.sum()) if kind == "conditional" else mean, 0.0, "exact")
     rng = as_generator(rng)
     with blas_threads_for(problem.size):
-        path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(_InputMean(summed))
+        path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem))
         stones = explore(path, rng)
         assert stones is not None  # levels end at one
         walk = Walk(path, stones, None)
@@ -181,18 +175,25 @@ def _summed(problem: Problem) -> Problem:
     return Problem(problem.gram, problem.y, likelihood, weights, check=False)
 
 
-class _InputMean(Ellipse):
-    """The prior, and ``(mean_i v(theta_i))^n``."""
+class Survival(Ellipse):
+    """The prior, and ``(sum_x Q(x) v(theta(x)))^n``: the chance that n rows in a row get a label (29).
 
-    def __init__(self, problem: Problem) -> None:
+    Inputs are the rows of the problem, with equal probabilities unless `share` says otherwise; n is their number.
+    """
+
+    def __init__(self, problem: Problem, share: Array | None = None, n: int | None = None) -> None:
         super().__init__(problem, whiten(problem), np.zeros(problem.size), np.zeros(problem.size))
-        self.hinge = Hinge(problem.likelihood.C)  # type: ignore[union-attr]
+        self.share = np.full(problem.size, 1 / problem.size) if share is None else share
+        self.n = problem.size if n is None else n
+        self.sum = HingeSum(_hinge(problem).C)
+
+    def log_v(self, f: Array) -> Array:
+        """Logarithm of v at each row."""
+        return self.sum.log_sum(f, self.weights)
 
     def log_target(self, f: Array) -> Array:
-        up, down = (self.weights * self.hinge.log_likelihood(y, f) for y in np.array([1.0, -1.0]))
-        n = f.shape[-1]
-        mean: Array = logsumexp(np.logaddexp(up, down), axis=-1) - np.log(n)
-        return n * mean
+        total: Array = self.n * logsumexp(self.log_v(f), b=self.share, axis=-1)
+        return total
 
 
 def normaliser_slope(
@@ -235,24 +236,22 @@ def normaliser_slope(
     """
     likelihood = _hinge(problem)
     rng = as_generator(rng)
-    path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(_InputMean(_summed(problem)))
+    path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem))
     with blas_threads_for(problem.size):
         burn_in = 100 if start is None else 20
         states = path.draw(1, rng).states[:, 0] if start is None else start
         found = path.advance(1.0, states, burn_in + draws // path.chains, rng)
+        theta = path.latents(found.states[:, burn_in:])
     weights = problem.exponents
-    if kind == "conditional":
-        theta, row_weight = found.statistic[:, burn_in:], 1.0
-        weights = weights[path.walls.rows]
-    else:
-        theta = path.base.latents(found.states[:, burn_in:])
-        log_v = np.logaddexp(*(-likelihood.C * weights * np.maximum(0.0, 1.0 - s * theta) for s in (1.0, -1.0)))
-        row_weight = theta.shape[-1] * np.exp(log_v - logsumexp(log_v, axis=-1, keepdims=True))
     slope = likelihood.C * weights
     up, down = np.maximum(0.0, 1.0 - theta), np.maximum(0.0, 1.0 + theta)
     plus = expit(slope * (down - up))  # share of the label +1 in v
-    by_c = -slope * (plus * up + (1 - plus) * down)
+    by_kappa = weights * likelihood.C * 2 * float(expit(-2 * likelihood.C))
+    by_c = by_kappa - slope * (plus * up + (1 - plus) * down)
     by_theta = slope * (plus * (theta < 1) - (1 - plus) * (theta > -1))
-    series = (row_weight * (by_c - 0.5 * theta * by_theta)).sum(axis=-1)
-    d_kappa = float(weights.sum()) * likelihood.C * 2 * float(expit(-2 * likelihood.C))
-    return float(series.mean()) + d_kappa, float(np.sqrt(variance_of_mean(series))), found.states[:, -1]
+    terms = by_c - 0.5 * theta * by_theta
+    if kind == "joint":  # rows enter by their share in the mean
+        log_v = path.base.log_v(theta)
+        terms *= problem.size * np.exp(log_v - logsumexp(log_v, axis=-1, keepdims=True))
+    series = terms.sum(axis=-1)
+    return float(series.mean()), float(np.sqrt(variance_of_mean(series))), found.states[:, -1]

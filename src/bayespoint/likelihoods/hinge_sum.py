@@ -46,8 +46,12 @@ class HingeSum:
 
     def log_likelihood(self, y: Array, f: Array) -> Array:
         """``log(Q(+1|f) + Q(-1|f))``; labels are not looked at."""
+        return self.log_sum(f)
+
+    def log_sum(self, f: Array, power: Array | float = 1.0) -> Array:
+        """``log(Q(+1|f)^power + Q(-1|f)^power)``: the sum over labels of a weighted row."""
         hinge = Hinge(self.C)
-        up, down = (hinge.log_likelihood(label, f) for label in np.array([1.0, -1.0]))
+        up, down = (power * hinge.log_likelihood(label, f) for label in np.array([1.0, -1.0]))
         return np.logaddexp(up, down)
 
     def site(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array]:
