@@ -61,23 +61,27 @@ def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel.clone_with_theta(kernel.theta)
-    amplitude = ConstantKernel(1.0, _AMPLITUDE_BOUNDS)
     if kernel is None or kernel == "rbf":
-        return amplitude * RBF(*_length_scale(X, weights))
+        return amplitude() * RBF(*_length_scale(X, weights))
     if kernel == "laplacian":
-        return amplitude * Matern(*_length_scale(X, weights), nu=0.5)
+        return amplitude() * Matern(*_length_scale(X, weights), nu=0.5)
     if kernel == "linear":
-        return amplitude * DotProduct(0.0, "fixed")
+        return amplitude() * DotProduct(0.0, "fixed")
     if kernel == "poly":
-        return amplitude * DotProduct(1.0, "fixed") ** 3
+        return amplitude() * DotProduct(1.0, "fixed") ** 3
     if kernel == "precomputed":
-        return amplitude * Precomputed(float(np.mean(X.diagonal())))
+        return amplitude() * Precomputed(float(np.mean(X.diagonal())))
     if callable(kernel):
-        return amplitude * CallableKernel(kernel)
+        return amplitude() * CallableKernel(kernel)
     raise InvalidProblemError(
         f"kernel must be 'rbf', 'linear', 'poly', 'laplacian', 'precomputed', a function of two matrices, or a kernel "
         f"of sklearn.gaussian_process.kernels, got {kernel!r}."
     )
+
+
+def amplitude() -> ConstantKernel:
+    """A prior variance of one in front of a kernel, free within bounds."""
+    return ConstantKernel(1.0, _AMPLITUDE_BOUNDS)
 
 
 def with_bias(kernel: Kernel, bias: float, *, tuned: bool = False) -> Kernel:

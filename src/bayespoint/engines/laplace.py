@@ -118,9 +118,8 @@ def support_vectors(
             _solve_marginal(gram, y, cap, alpha)
             latents = gram @ (y * alpha)
             violation = _violation(y * latents, alpha, cap)
-            rounding = (
-                10 * np.finfo(float).eps * float((np.abs(gram) @ alpha).max())
-            )  # of latents, in which terms cancel
+            size = float((np.abs(gram) @ alpha).max())  # of the terms that cancel in the latents
+            rounding = 10 * np.finfo(float).eps * size
     if violation > max(tolerance, rounding):
         warnings.warn(
             f"The support vector machine stopped after {max_rounds} rounds with margins off by {violation:.1g}: "

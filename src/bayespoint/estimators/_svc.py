@@ -16,7 +16,7 @@ from .._threads import blas_threads_for
 from .._typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
-from ..kernels import make_kernel, with_bias
+from ..kernels import amplitude, make_kernel, with_bias
 from ..likelihoods import Hinge
 from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights, as_generator
@@ -198,8 +198,8 @@ class BayesianSVC(KernelClassifier):
         if self.probability == "average":
             up, down = self._average(X)
         else:
-            check_is_fitted(self)
-            log_odds = self.likelihood_.log_odds(self._point_latent(X))
+            latent = self._point_latent(X)
+            log_odds = self.likelihood_.log_odds(latent)
             up, down = log_expit(log_odds), log_expit(-log_odds)
         return _normalised(up, down)
 
@@ -243,20 +243,17 @@ class BayesianSVC(KernelClassifier):
         if not isinstance(self.C, Real) or not 0 < float(self.C) < np.inf:
             raise InvalidProblemError(f"C must be a finite number above 0, got {self.C!r}.")
         tuned = self.optimizer is not None
-        kernel = with_bias(self._kernel(X, weights, tuned), check_bias(self.bias), tuned=tuned)
+        kernel = with_bias(self._kernel(X, weights), check_bias(self.bias), tuned=tuned)
         return Model(kernel, Hinge(float(self.C)), ("C",) if tuned else ())
 
-    def _kernel(self, X: Any, weights: Weights | None, tuned: bool) -> Any:
-        """The kernel of scikit-learn's machine; its amplitude is one, and free if there is an optimizer."""
-        if not isinstance(self.kernel, str) or self.kernel in ("precomputed", "laplacian"):
+    def _kernel(self, X: Any, weights: Weights | None) -> Any:
+        """The kernel of scikit-learn's machine, with an amplitude of one in front that an optimizer may change."""
+        if not isinstance(self.kernel, str) or self.kernel in ("precomputed", "linear"):
             return make_kernel(self.kernel, X)
-        amplitude = ConstantKernel(1.0, (1e-3, 1e5))
-        if self.kernel == "linear":
-            return amplitude * DotProduct(0.0, "fixed")
         gamma = self._gamma(X, weights)
         if self.kernel == "rbf":
             scale = 1 / np.sqrt(2 * gamma)
-            return amplitude * RBF(scale, (scale / 100, scale * 100))
+            return amplitude() * RBF(scale, (scale / 100, scale * 100))
         if self.kernel == "poly":  # (gamma <x, z> + coef0)^degree
             if self.coef0 < 0:
                 raise InvalidProblemError(f"coef0 must be at least 0 for a valid kernel, got {self.coef0!r}.")

@@ -194,13 +194,12 @@ def _walk(make: Callable[[Problem], Any], problem: Problem, rng: np.random.Gener
 
 def _from_prior(problem: Problem, rng: np.random.Generator, n_jobs: int | None) -> Walk:
     """Walls of growing energy, or slopes where version space is too thin to be met by chance."""
-    if not isinstance(problem.likelihood, Step) or problem.likelihood.noise > 0:
-        return _walk(PriorPath, problem, rng, n_jobs)
     try:
         return _walk(PriorPath, problem, rng, n_jobs)
-    except EmptyVersionSpaceError:
-        raise
-    except InvalidProblemError:
+    except InvalidProblemError as error:
+        has_slopes = isinstance(problem.likelihood, Step) and problem.likelihood.noise == 0
+        if not has_slopes or isinstance(error, EmptyVersionSpaceError):
+            raise
         problem.raise_if_empty()
         return _walk(partial(PriorPath, slopes=True), problem, rng, n_jobs)
 
