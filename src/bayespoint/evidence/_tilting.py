@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 from scipy.stats import qmc
 
 from .._typing import Array
 from ..exceptions import InvalidProblemError
+from ..likelihoods._normal import hazard
 
 __all__ = ["Orthant", "sobol_log_weights", "tilt", "tilted_draws"]
 
@@ -103,14 +104,8 @@ def _ordered_cholesky(covariance: Array) -> Array:
         factor[j + 1 :, j] = (a[j + 1 :, j] - factor[j + 1 :, :j] @ factor[j, :j]) / root
         left[j + 1 :] -= np.square(factor[j + 1 :, j])
         z = mean[j] / root
-        mean[j + 1 :] += factor[j + 1 :, j] * _hazard(z)  # E of the j-th standard normal above -z
+        mean[j + 1 :] += factor[j + 1 :, j] * hazard(z)  # E of the j-th standard normal above -z
     return factor
-
-
-def _hazard(shift: Array) -> Array:
-    """``phi(s) / Phi(s)``, accurate in both tails."""
-    hazard: Array = np.sqrt(2 / np.pi) / erfcx(-shift / np.sqrt(2))
-    return hazard
 
 
 def _saddle_point(below: Array) -> tuple[Array, Array]:
@@ -143,14 +138,14 @@ def _saddle_point(below: Array) -> tuple[Array, Array]:
 
 def _stationarity(keep: Array, x: Array, mu: Array) -> tuple[Array, Array]:
     """Gradient of psi in x and in mu, their last components left out."""
-    hazard = _hazard(mu + keep @ x)
-    return keep.T @ hazard - mu[:-1], mu[:-1] - x + hazard[:-1]
+    rate = hazard(mu + keep @ x)
+    return keep.T @ rate - mu[:-1], mu[:-1] - x + rate[:-1]
 
 
 def _newton_step(keep: Array, x: Array, mu: Array, residual: tuple[Array, Array]) -> tuple[Array, Array]:
     shift = mu + keep @ x
-    hazard = _hazard(shift)
-    slope = -hazard * (shift + hazard)  # derivative of the hazard, in (-1, 0)
+    rate = hazard(shift)
+    slope = -rate * (shift + rate)  # derivative of the hazard, in (-1, 0)
     grad_x, grad_mu = residual
     curve = 1.0 + slope[:-1]
     mixed = keep[:-1] * slope[:-1, None]  # d grad_mu / dx

@@ -13,6 +13,7 @@ from scipy.special import erfcx, expit, log_expit, log_ndtr
 from .._typing import Array
 from ..exceptions import InvalidProblemError
 from ._log_odds import ByLogOdds
+from ._normal import hazard
 
 __all__ = ["Hinge"]
 
@@ -98,8 +99,7 @@ class Hinge(ByLogOdds):
         )
         log_raw = np.logaddexp(log_flat, log_sloped)
         share = np.exp(log_sloped - log_raw)
-        hazard = sqrt(2 / np.pi) / erfcx(-shifted / sqrt(2))
-        deficit = sd * np.maximum(shifted + hazard, 0.0)
+        deficit = sd * np.maximum(shifted + hazard(shifted), 0.0)
         return log_raw + power * self.log_kappa, share, slope, deficit
 
     # -- read-outs -----------------------------------------------------------------------------------------------

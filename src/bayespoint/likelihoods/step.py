@@ -8,10 +8,11 @@ from math import log, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import entr, erfcx, log_ndtr, ndtr, owens_t
+from scipy.special import entr, log_ndtr, ndtr, owens_t
 
 from .._typing import Array
 from ..exceptions import InvalidProblemError
+from ._normal import hazard
 
 __all__ = ["Step"]
 
@@ -120,7 +121,7 @@ class Step:
         log_low, log_rise = self._levels(power)
         log_z = np.logaddexp(log_low, log_rise + log_ndtr(z))
         if self.noise == 0:
-            ratio = sqrt(2 / np.pi) / erfcx(-z / sqrt(2))
+            ratio = hazard(z)
         else:
             ratio = np.exp(log_rise - 0.5 * z * z - _LOG_SQRT_2PI - log_z)
         curvature = ratio * (z + ratio)
@@ -214,8 +215,8 @@ def _tilted_on_grid(step: Step, y: Array, mean: Array, var: Array, power: Array)
     q, s = step.noise, step.softness
     y, mean, var, u = y[:, None], mean[:, None], var[:, None], power[:, None]
     tail = s / u  # Phi^u decays like a Gaussian of this variance, which also tells where the hump is
-    hazard = sqrt(2 / np.pi) / erfcx(-y * mean / np.sqrt(2 * (var + tail)))
-    hump = y * mean + var * hazard / np.sqrt(var + tail)  # in units of y f
+    spread = np.sqrt(var + tail)
+    hump = y * mean + var * hazard(y * mean / spread) / spread  # in units of y f
     sd, width = np.sqrt(var), 1 / np.sqrt(1 / var + 1 / tail)
     near_step = (hump > -8 * width) & (hump < 8 * sd)  # then the finest detail is the step at 0, not the hump
     centre = np.where(near_step, 0.0, hump)
