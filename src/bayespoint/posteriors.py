@@ -70,6 +70,27 @@ class SiteFactor:
 
 
 @dataclass(frozen=True, eq=False)
+class LowRankSiteFactor:
+    """The same for ``K = M M'``, in its coordinates: their posterior covariance is ``(I + M'T M)^-1 = root' root``."""
+
+    rows: Array
+    tau: Array
+    root: Array
+    log_det: float
+
+    def explain(self, cross: Array) -> Array:
+        """Prior variance that the data explain, for each column of coordinates."""
+        left = blas.dtrmm(1.0, self.root, cross, lower=1)
+        return np.einsum("ij,ij->j", cross, cross) - np.einsum("ij,ij->j", left, left)
+
+    def dense(self) -> Array:
+        """``W = T - T M (I + M'T M)^-1 M'T``."""
+        scaled = blas.dtrmm(1.0, self.root, np.asfortranarray((self.tau[:, None] * self.rows).T), lower=1)
+        w: Array = np.diag(self.tau) - blas.dgemm(1.0, scaled, scaled, trans_a=1)
+        return w
+
+
+@dataclass(frozen=True, eq=False)
 class GaussianPosterior:
     """A Gaussian over latent functions: the prior times Gaussian sites ``exp(nu_i f_i - tau_i f_i^2 / 2)``.
 
@@ -78,12 +99,12 @@ class GaussianPosterior:
     problem : Problem
         What was solved.
     alpha : ndarray of shape (n,)
-        Weights of the mean function ``m(x) = sum_i alpha_i k(x, x_i)``.
+        Weights of the mean function ``m(x) = sum_i alpha_i k(x, x_i)``; see also `mean_weights`.
     mean, variance : ndarray of shape (n,)
         Moments of the latents at the training points.
     tau, nu : ndarray of shape (n,)
         Natural parameters of the sites, weights included.
-    factor : SiteFactor
+    factor : SiteFactor or LowRankSiteFactor
         Root of the matrix that turns prior into posterior covariance.
     log_evidence : float or None
         Log marginal likelihood of the labels.
@@ -108,7 +129,7 @@ class GaussianPosterior:
     variance: Array
     tau: Array
     nu: Array
-    factor: SiteFactor
+    factor: SiteFactor | LowRankSiteFactor
     log_evidence: float | None
     evidence_gradient: EvidenceGradient
     info: Mapping[str, Any] = field(default_factory=dict)
@@ -119,7 +140,8 @@ class GaussianPosterior:
         Parameters
         ----------
         cross : ndarray of shape (n_points, n)
-            Kernel values between the new and the training points.
+            Kernel values between the new and the training points; for a low-rank problem coordinates of the new points,
+            of shape (n_points, rank).
         diag : ndarray of shape (n_points,)
             Kernel value of each new point with itself.
 
@@ -127,21 +149,23 @@ class GaussianPosterior:
         -------
         Latent
         """
+        weights = self.mean_weights
         mean = np.empty(len(cross))
         variance = np.empty(len(cross))
         block = 2048  # bounds the working memory at 2048 rows
         for start in range(0, len(cross), block):
             rows = slice(start, start + block)
             k = np.array(cross[rows].T, dtype=np.float64, order="F")
-            mean[rows] = blas.dgemv(1.0, k, self.alpha, trans=1)
+            mean[rows] = blas.dgemv(1.0, k, weights, trans=1)
             variance[rows] = diag[rows] - self.factor.explain(k)
         floor = 1e-12 * np.asarray(diag)  # rounding of a variance that is zero in exact arithmetic
         return Latent(mean, np.maximum(variance, floor))
 
-    @property
+    @cached_property
     def mean_weights(self) -> Array:
-        """Weights of the posterior mean as one function."""
-        return self.alpha
+        """Weights of the posterior mean as one function: `alpha`, for a low-rank problem its coordinates."""
+        root = self.problem.root
+        return self.alpha if root is None else root.T @ self.alpha
 
     def expectation(self, function: Callable[[Array, Array], Array], cross: Array, diag: Array) -> Array:
         """Posterior expectation at new points of a function given as its mean under a latent N(mean, variance)."""
@@ -155,7 +179,7 @@ class GaussianPosterior:
     def leave_one_out(self) -> Latent:
         """Latent at each training point given all the other points: the cavity of expectation propagation."""
         precision = 1 / self.variance - self.tau
-        prior = 1 / np.maximum(np.diagonal(self.problem.gram), np.finfo(float).tiny)
+        prior = 1 / np.maximum(self.problem.diag, np.finfo(float).tiny)
         precision = np.where(precision > 0, precision, prior)  # an approximate site may claim more than all there is
         return Latent((self.mean / self.variance - self.nu) / precision, 1 / precision)
 
@@ -174,7 +198,7 @@ class EvidenceGradient(NamedTuple):
     """
 
     alpha: Array
-    factor: SiteFactor
+    factor: SiteFactor | LowRankSiteFactor
     likelihood: Mapping[str, float]
     implicit: Array | None = None  # z of a further term (z alpha' + alpha z') / 4, where sites move with the kernel
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from ._typing import Array
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
 from .likelihoods import Likelihood
 
-__all__ = ["Problem", "Weights"]
+__all__ = ["LowRank", "Problem", "Weights"]
 
 
 class Weights(NamedTuple):
@@ -52,13 +53,49 @@ class Weights(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class LowRank:
+    """A Gram matrix ``M M'`` given by its factor: latents are ``f = M w`` with coordinates ``w ~ N(0, I)``.
+
+    Posteriors of such a problem take the coordinates of new points where others take kernel values with the training
+    points: ``cross`` has shape (n_points, rank).
+
+    Parameters
+    ----------
+    factor : array-like of shape (n, rank)
+        The rows M: features of a linear kernel, or a Cholesky factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.problem import LowRank
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> posterior = EP().infer(Problem(LowRank(X), [1, 1, 1], Step(softness=1.0)))
+    >>> bool(np.all(posterior.latent(np.eye(2), np.ones(2)).mean > 0))
+    True
+    """
+
+    factor: Array
+
+    def __post_init__(self) -> None:
+        factor = np.ascontiguousarray(self.factor, dtype=np.float64)
+        if factor.ndim != 2 or not np.isfinite(factor).all():
+            raise InvalidProblemError("The factor of a low-rank Gram matrix must be a finite matrix, one row a point.")
+        object.__setattr__(self, "factor", factor)
+
+    def __len__(self) -> int:
+        return len(self.factor)
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Latents ``f ~ N(0, gram)`` and labels with ``prod_i likelihood(y_i f_i)**weight_i``.
 
     Parameters
     ----------
-    gram : array-like of shape (n, n)
-        Symmetric positive semi-definite Gram matrix of the training points, bias included.
+    gram : array-like of shape (n, n) or LowRank
+        Symmetric positive semi-definite Gram matrix of the training points, bias included; or its factor.
     y : array-like of shape (n,)
         Labels -1 and +1.
     likelihood : Step or Hinge
@@ -77,25 +114,27 @@ class Problem:
     2
     """
 
-    gram: Array
+    gram: Array | LowRank
     y: Array
     likelihood: Likelihood
     weights: Weights | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
-        gram = np.ascontiguousarray(self.gram, dtype=np.float64)  # engines read it by rows
+        gram = self.gram
+        if not isinstance(gram, LowRank):
+            gram = np.ascontiguousarray(gram, dtype=np.float64)  # engines read it by rows
+            if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+                raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
         y = np.asarray(self.y, dtype=np.float64)
         weights = (
             self.weights if self.weights is None or isinstance(self.weights, Weights) else Weights.of(self.weights)
         )
-        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
-            raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
         if y.shape != (len(gram),) or not np.all(np.abs(y) == 1):
             raise InvalidProblemError(f"y must hold {len(gram)} labels -1 or +1, one for each row of the Gram matrix.")
         if weights is not None and not (weights.copies.shape == y.shape and weights.are_positive):
             raise InvalidProblemError(f"weights must be {len(gram)} finite positive numbers; drop rows of weight zero.")
-        if check:
+        if check and not isinstance(gram, LowRank):
             check_gram(gram)
         for name, value in (("gram", gram), ("y", y), ("weights", weights)):
             object.__setattr__(self, name, value)
@@ -104,6 +143,23 @@ class Problem:
     def size(self) -> int:
         """Number of training points."""
         return len(self.y)
+
+    @property
+    def root(self) -> Array | None:
+        """The factor M of a low-rank Gram matrix, None if it is a dense one."""
+        return self.gram.factor if isinstance(self.gram, LowRank) else None
+
+    @cached_property
+    def dense(self) -> Array:
+        """The Gram matrix as an array, whatever it was given as."""
+        return self.gram.factor @ self.gram.factor.T if isinstance(self.gram, LowRank) else self.gram
+
+    @cached_property
+    def diag(self) -> Array:
+        """Prior variances of the latents."""
+        if isinstance(self.gram, LowRank):
+            return np.einsum("ij,ij->i", self.gram.factor, self.gram.factor)
+        return np.diagonal(self.gram)
 
     @property
     def exponents(self) -> Array:
@@ -120,8 +176,9 @@ class Problem:
         >>> Problem(np.eye(2), [1, -1], Step()).raise_if_empty()
         """
         if self.likelihood.is_hard and separating_latents(self.gram, self.y) is None:
+            rows = self.gram if self.root is None else self.root
             raise EmptyVersionSpaceError(
-                f"Version space is empty: {_why_empty(self.gram, self.y)}; raise softness (or noise) above 0, "
+                f"Version space is empty: {_why_empty(rows, self.diag, self.y)}; raise softness (or noise) above 0, "
                 "or use a kernel of higher rank."
             )
 
@@ -156,12 +213,12 @@ def low_rank_factor(gram: Array) -> Array:
     return factor
 
 
-def separating_latents(gram: Array, y: Array) -> Array | None:
+def separating_latents(gram: Array | LowRank, y: Array) -> Array | None:
     """Latents in the range of `gram` whose signs are `y`, of largest margin in a unit box, or None if there are none.
 
     A linear programme in whitened coordinates: maximise t subject to ``y_i (M w)_i >= t |M_i|``, ``|w| <= 1``.
     """
-    factor = low_rank_factor(gram)
+    factor = gram.factor if isinstance(gram, LowRank) else low_rank_factor(gram)
     norms = np.linalg.norm(factor, axis=1)
     if not factor.size or not norms.all():
         return None
@@ -180,11 +237,11 @@ def separating_latents(gram: Array, y: Array) -> Array | None:
     return latents if np.all(latents * y > 0) else None
 
 
-def _why_empty(gram: Array, y: Array) -> str:
+def _why_empty(rows: Any, diag: Array, y: Array) -> str:
     """The plainest reason: a point of norm zero, or two identical points with different labels."""
-    if not np.diagonal(gram).all():
-        return f"row {int(np.argmin(np.diagonal(gram)))} has kernel value zero with itself"
-    _, first, group = np.unique(gram, axis=0, return_index=True, return_inverse=True)
+    if not diag.all():
+        return f"row {int(np.argmin(diag))} has kernel value zero with itself"
+    _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     for i, g in enumerate(np.ravel(group)):
         j = int(first[g])
         if y[i] != y[j]:

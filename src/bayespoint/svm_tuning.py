@@ -125,7 +125,7 @@ def _slope(candidate: Candidate, kind: str, seed: int, draws: int, start: Array 
     for posterior in candidate.posteriors:
         assert isinstance(posterior, GaussianPosterior)
         gradient = posterior.evidence_gradient
-        by_amplitude = float(np.sum(gradient.gram() * posterior.problem.gram))
+        by_amplitude = float(np.sum(gradient.gram() * posterior.problem.dense))
         naive += gradient.likelihood["C"] - by_amplitude
     problem: Problem = candidate.posteriors[0].problem
     norm, _, end = normaliser_slope(problem, seed, kind, draws=draws, start=start)

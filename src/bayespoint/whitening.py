@@ -21,14 +21,14 @@ __all__ = ["Whitened", "whiten"]
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """A pivoted Cholesky factor of the Gram matrix, and the softness of the boundary.
+    """A factor of the Gram matrix, and the softness of the boundary.
 
     Attributes
     ----------
     factor : ndarray of shape (n, rank)
         ``M`` with ``M M' = K``; its rows at `pivots` are lower triangular.
-    pivots : ndarray of shape (rank,)
-        Training points that span all others.
+    pivots : ndarray of shape (rank,) or None
+        Training points that span all others; None if the problem came with its factor.
     softness : float
         Variance of the latent noise.
 
@@ -73,13 +73,20 @@ class Whitened:
 
     def features(self, cross: Array) -> Array:
         """Coordinates of new points, so that the mean of the latent given a draw is ``features @ w``."""
+        if self.pivots is None:
+            return cross
         triangle = self.factor[self.pivots]
         coordinates: Array = solve_triangular(triangle, cross[:, self.pivots].T, lower=True, check_finite=False)
         return coordinates.T
 
     def weights(self, position: Array) -> Array:
-        """Expansion coefficients alpha with ``f(x) = sum_i alpha_i k(x, x_i)``; zero except at the pivots."""
+        """Expansion coefficients alpha with ``f(x) = sum_i alpha_i k(x, x_i)``; zero except at the pivots.
+
+        The coordinates themselves for a problem that came with its factor.
+        """
         w = position[..., : self.rank]
+        if self.pivots is None:
+            return w
         flat = solve_triangular(self.factor[self.pivots], w.reshape(-1, self.rank).T, lower=True, trans=1)
         alpha = np.zeros((*w.shape[:-1], len(self.factor)))
         alpha[..., self.pivots] = flat.T.reshape(w.shape)
@@ -87,7 +94,7 @@ class Whitened:
 
 
 def whiten(problem: Problem) -> Whitened:
-    """Pivoted Cholesky of the Gram matrix down to rounding.
+    """Pivoted Cholesky of the Gram matrix down to rounding; the factor of a low-rank one as it is.
 
     Parameters
     ----------
@@ -106,10 +113,13 @@ def whiten(problem: Problem) -> Whitened:
     >>> whiten(Problem(np.ones((3, 3)), [1, 1, 1], Step(softness=0.5))).dimension
     4
     """
-    gram = problem.gram
+    if problem.root is not None:
+        return Whitened(problem.root, None, problem.likelihood.softness)
     n = problem.size
-    tolerance = n * np.finfo(float).eps * float(np.diagonal(gram).max())
-    lower, pivots, rank, _ = lapack.dpstrf(gram.T, tol=tolerance, lower=1)  # the transpose: a copy in Fortran order
+    tolerance = n * np.finfo(float).eps * float(problem.diag.max())
+    lower, pivots, rank, _ = lapack.dpstrf(
+        problem.dense.T, tol=tolerance, lower=1
+    )  # the transpose: a copy in Fortran order
     order = pivots - 1
     factor = lower[:, :rank]
     for start in range(0, rank, 64):  # rows back in their order, in place: one copy of the Gram matrix is enough

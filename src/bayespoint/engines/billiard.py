@@ -147,8 +147,8 @@ class Walls(NamedTuple):
     @classmethod
     def slopes(cls, problem: Problem, white: Whitened) -> Walls:
         """Walls of a step as slopes that begin at zero: a potential of one for each deviation on the wrong side."""
-        diag = np.diagonal(problem.gram) + white.softness
-        return cls(_fly_hinges, problem.gram, problem.y, diag, 1 / np.sqrt(diag), slice(None), 0.0, 0.0)
+        diag = problem.diag + white.softness
+        return cls(_fly_hinges, problem.dense, problem.y, diag, 1 / np.sqrt(diag), slice(None), 0.0, 0.0)
 
     @classmethod
     def of(cls, problem: Problem, white: Whitened) -> Walls:
@@ -165,7 +165,7 @@ class Walls(NamedTuple):
             loop, energy = _fly_steps, weights * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
         else:
             raise InvalidProblemError(f"Billiard samples Step and Hinge likelihoods, not {type(likelihood).__name__}.")
-        gram, diag, y = problem.gram, np.diagonal(problem.gram) + white.softness, problem.y
+        gram, diag, y = problem.dense, problem.diag + white.softness, problem.y
         rows: Any = slice(None)
         live, floor = diag > 0, 0.0
         if isinstance(likelihood, Hinge):

@@ -83,7 +83,7 @@ class ClassicBilliard:
         generator = as_generator(rng)
         ball = starting_position(problem, white)
         ball /= np.linalg.norm(ball)
-        gram = problem.gram if white.softness == 0 else problem.gram + white.softness * np.eye(problem.size)
+        gram = problem.dense if white.softness == 0 else problem.dense + white.softness * np.eye(problem.size)
         path = np.empty((self.max_bounces + 1, white.dimension))
         centre, bounces, escapes, rho = _play(
             gram,

@@ -49,7 +49,7 @@ class Corners:
         if getattr(problem.likelihood, "noise", 1.0) != 0.0:
             raise InvalidProblemError("Corners belong to version space: use a Step likelihood with noise=0.")
         n = problem.size
-        walls = problem.gram + problem.likelihood.softness * np.eye(n)
+        walls = problem.dense + problem.likelihood.softness * np.eye(n)
         lower, failed = lapack.dpotrf(walls, lower=1)
         if failed:
             raise InvalidProblemError(

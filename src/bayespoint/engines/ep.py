@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
 from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..posteriors import EvidenceGradient, GaussianPosterior, SiteFactor
+from ..posteriors import EvidenceGradient, GaussianPosterior, LowRankSiteFactor, SiteFactor
 from ..problem import Problem
+from ._gaussians import SiteGaussian, dense_gaussian, low_rank_gaussian
 
 __all__ = ["EP"]
 
@@ -84,7 +85,7 @@ class EP:
             return self._infer(problem, start)
 
     def _infer(self, problem: Problem, start: GaussianPosterior | None) -> GaussianPosterior:
-        if problem.likelihood.is_hard and not np.diagonal(problem.gram).all():
+        if problem.likelihood.is_hard and not problem.diag.all():
             problem.raise_if_empty()
         rows = _Rows.of(problem)
         sites = _Sites.zero(problem.size) if start is None else _Sites(start.tau / rows.copies, start.nu / rows.copies)
@@ -153,7 +154,8 @@ class EP:
 class _Rows(NamedTuple):
     """The problem as the loops see it."""
 
-    gram: Array
+    gram: Array | None  # None for a low-rank problem
+    root: Array | None
     diag: Array
     y: Array
     likelihood: Any
@@ -165,24 +167,29 @@ class _Rows(NamedTuple):
     def of(cls, problem: Problem) -> _Rows:
         ones = np.ones(problem.size)
         copies, power = (ones, ones) if problem.weights is None else problem.weights
-        gram, diag = problem.gram, np.diagonal(problem.gram).copy()
+        gram, diag = None if problem.root is not None else problem.dense, problem.diag.copy()
         if not diag.all():  # a latent that is always zero: let it move by next to nothing, so that it has a marginal
             diag[diag == 0] = 1e-12 * (diag.max() or 1.0)
-            gram = gram.copy()
-            np.fill_diagonal(gram, diag)
-        return cls(
-            gram,
-            diag,
-            problem.y,
-            problem.likelihood,
-            copies,
-            power,
-            problem.likelihood.is_log_concave,
-        )
+            if gram is not None:
+                gram = gram.copy()
+                np.fill_diagonal(gram, diag)
+        likelihood = problem.likelihood
+        return cls(gram, problem.root, diag, problem.y, likelihood, copies, power, likelihood.is_log_concave)
 
     @property
     def size(self) -> int:
         return len(self.y)
+
+    def pick(self, coordinates: Array, i: int) -> Array:
+        """The i-th latent out of coordinates along the last axis."""
+        picked: Array = coordinates[..., i] if self.root is None else coordinates @ self.root[i]
+        return picked
+
+    def gaussian(self, tau: Array, nu: Array) -> SiteGaussian | None:
+        if self.root is not None:
+            return low_rank_gaussian(self.root, self.diag, tau, nu)
+        assert self.gram is not None
+        return dense_gaussian(self.gram, self.diag, tau, nu)
 
 
 class _Sites(NamedTuple):
@@ -206,7 +213,7 @@ class _State(NamedTuple):
     """Sites, the Gaussian they make, the sites that moment matching asks for, and how far these are."""
 
     sites: _Sites
-    factor: SiteFactor
+    factor: SiteFactor | LowRankSiteFactor
     alpha: Array
     mean: Array
     var: Array
@@ -220,12 +227,10 @@ class _State(NamedTuple):
 def _evaluate(rows: _Rows, sites: _Sites) -> _State | None:
     """One sweep's worth of work: marginals, cavities, matched sites. None if the Gaussian is not proper."""
     tau, nu = rows.copies * sites.tau, rows.copies * sites.nu
-    built = factorise(rows.gram, rows.diag, tau)
+    built = rows.gaussian(tau, nu)
     if built is None:
         return None
-    factor, var = built
-    alpha = nu - factor.apply(blas.dsymv(1.0, rows.gram.T, nu, lower=1))
-    mean = blas.dsymv(1.0, rows.gram.T, alpha, lower=1)
+    factor, alpha, mean, var = built
     with np.errstate(divide="ignore", invalid="ignore"):
         cavity_precision = 1 / var - sites.tau
         cavity_mean = (mean / var - sites.nu) / cavity_precision
@@ -248,65 +253,6 @@ def _evaluate_or_back_off(rows: _Rows, old: _Sites, new: _Sites) -> _State | Non
         if state is not None:
             return state
     return None
-
-
-def factorise(gram: Array, diag: Array, tau: Array) -> tuple[SiteFactor, Array] | None:
-    """Root of W = (K + T^-1)^-1 and the marginal variances ``diag(K - K W K)``.
-
-    Positive precisions go through ``B = I + T^1/2 K T^1/2 = L L'`` and ``plus = L^-1 T^1/2``; negative ones (rows N,
-    few) are downdated afterwards: with C their covariance so far and ``Q = (I - W K)[:, N]``,
-    ``W -= Q (|T_N|^-1 - C)^-1 Q'``, which needs the bracket to be positive definite.
-    """
-    n = len(tau)
-    root = np.sqrt(np.maximum(tau, 0.0))
-    b = gram * root
-    b *= root[:, None]
-    b.flat[:: n + 1] += 1.0
-    lower, failed = lapack.dpotrf(b.T, lower=1, overwrite_a=1)
-    if failed:
-        return None
-    log_det = 2 * float(np.log(np.diagonal(lower)).sum())
-    plus = np.zeros((n, n), order="F")
-    _invert_triangle(lower, plus)
-    inverse_diag = np.einsum("ij,ij->j", plus, plus)
-    plus *= root
-
-    # v_i = (1 - (B^-1)_ii) / tau_i cancels where the site says little; those columns are worked out directly.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        var = (1 - inverse_diag) / tau
-        weak = np.flatnonzero(~(tau * var > 1e-5))
-    factor = SiteFactor(plus, np.empty((n, 0), order="F"), log_det)
-    if weak.size:
-        var[weak] = diag[weak] - factor.explain(np.asfortranarray(gram[:, weak]))
-
-    negative = np.flatnonzero(tau < 0)
-    if negative.size:
-        k = np.asfortranarray(gram[:, negative])
-        v = blas.dtrmm(1.0, plus, k, lower=1)
-        bracket = np.diag(-1 / tau[negative]) - gram[np.ix_(negative, negative)] + blas.dgemm(1.0, v, v, trans_a=1)
-        chol, failed = lapack.dpotrf(bracket, lower=1)
-        if failed:
-            return None
-        q = -blas.dtrmm(1.0, plus, v, lower=1, trans_a=1)
-        q[negative, np.arange(negative.size)] += 1.0
-        minus = blas.dtrsm(1.0, chol, q, side=1, lower=1, trans_a=1)  # Q L^-T
-        log_det += 2 * float(np.log(np.diagonal(chol)).sum()) + float(np.log(-tau[negative]).sum())
-        var = var + np.square(blas.dgemm(1.0, gram.T, minus)).sum(1)
-        factor = SiteFactor(plus, minus, log_det)
-    return factor, var
-
-
-def _invert_triangle(lower: Array, out: Array) -> None:
-    """Inverse of a lower triangle by halves, which is twice as fast as LAPACK's on one thread."""
-    n = len(lower)
-    if n <= 64:
-        out[:] = lapack.dtrtri(lower, lower=1)[0]
-        return
-    top, bottom = slice(0, n // 2), slice(n // 2, n)
-    _invert_triangle(lower[top, top], out[top, top])
-    _invert_triangle(lower[bottom, bottom], out[bottom, bottom])
-    corner = blas.dtrmm(-1.0, out[bottom, bottom], lower[bottom, top], lower=1)
-    out[bottom, top] = blas.dtrmm(1.0, out[top, top], corner, side=1, lower=1, overwrite_b=1)
 
 
 class _Anderson:
@@ -335,27 +281,36 @@ class _Anderson:
 
 
 def _sequential_sweep(rows: _Rows, state: _State) -> _Sites:
-    """One pass over the sites in order, the covariance kept up to date by rank-one changes."""
-    cov = rows.gram - blas.dgemm(1.0, blas.dgemm(1.0, rows.gram.T, state.factor.dense()), rows.gram.T)
-    cov = np.asfortranarray(cov)
-    tau, nu, mean = state.sites.tau.copy(), state.sites.nu.copy(), state.mean.copy()
+    """One pass over the sites in order, the covariance of the coordinates kept up to date by rank-one changes."""
+    cov, coordinates = _coordinates(rows, state)
+    tau, nu = state.sites.tau.copy(), state.sites.nu.copy()
     for i in range(rows.size):
-        var = cov[i, i]
+        column = np.array(rows.pick(cov, i))
+        var, mean = float(rows.pick(column, i)), float(rows.pick(coordinates, i))
         if not (var > 0 and 1 / var > tau[i]):
             continue
         precision = 1 / var - tau[i]
         one = slice(i, i + 1)
-        cavity_mean = np.array([(mean[i] / var - nu[i]) / precision])
+        cavity_mean = np.array([(mean / var - nu[i]) / precision])
         _, t, v = rows.likelihood.site(rows.y[one], cavity_mean, np.array([1 / precision]), rows.power[one])
         d_tau, d_nu = rows.copies[i] * (t[0] - tau[i]), rows.copies[i] * (v[0] - nu[i])
         if not (np.isfinite(d_tau + d_nu) and 1 + d_tau * var > 1e-8):
             continue
-        column = cov[:, i].copy()
         # mean' = mean + cov' e_i (d_nu - d_tau mean_i), cov' = cov - column column' d_tau / (1 + d_tau var)
-        mean += column * ((d_nu - d_tau * mean[i]) / (1 + d_tau * var))
+        coordinates += column * ((d_nu - d_tau * mean) / (1 + d_tau * var))
         cov = blas.dger(-d_tau / (1 + d_tau * var), column, column, a=cov, overwrite_a=1)
         tau[i], nu[i] = t[0], v[0]
     return _Sites(tau, nu)
+
+
+def _coordinates(rows: _Rows, state: _State) -> tuple[Array, Array]:
+    """Posterior covariance and mean of the latents, or of the coordinates of a low-rank problem."""
+    if rows.root is None:
+        gram: Any = rows.gram
+        cov = gram - blas.dgemm(1.0, blas.dgemm(1.0, gram.T, state.factor.dense()), gram.T)
+        return np.asfortranarray(cov), state.mean.copy()
+    assert isinstance(state.factor, LowRankSiteFactor)
+    return np.asfortranarray(state.factor.root.T @ state.factor.root), rows.root.T @ state.alpha
 
 
 def _posterior(problem: Problem, rows: _Rows, state: _State, info: dict[str, Any]) -> GaussianPosterior:

@@ -26,8 +26,8 @@ from ..exceptions import InferenceWarning, InvalidProblemError
 from ..likelihoods import Hinge
 from ..posteriors import EvidenceGradient, GaussianPosterior
 from ..problem import Problem
+from ._gaussians import site_gaussian
 from ._settings import check_at_least
-from .ep import factorise
 
 __all__ = ["Laplace", "SupportVectors", "support_vectors"]
 
@@ -100,7 +100,7 @@ def support_vectors(
     """
     if not isinstance(problem.likelihood, Hinge):
         raise InvalidProblemError(f"A support vector machine has a hinge, not {problem.likelihood}: use Hinge(C).")
-    gram, y = problem.gram, problem.y
+    gram, y = problem.dense, problem.y
     cap = problem.likelihood.C * problem.exponents
     stiffness = float(np.max(cap * np.diagonal(gram), initial=0.0))
     if start is None and stiffness > _STIFF:  # climb to a large C by way of smaller ones
@@ -232,9 +232,8 @@ def _posterior(problem: Problem, found: SupportVectors) -> GaussianPosterior:
     assert isinstance(likelihood, Hinge)
     signed, cap = problem.y * found.alpha, found.cap
     tau = 2 * np.pi * np.square(found.alpha * (cap - found.alpha) / cap)
-    built = factorise(problem.gram, np.diagonal(problem.gram), tau)
-    assert built is not None  # precisions are not negative
-    factor, variance = built
+    nu = signed + tau * found.latents
+    factor, _, _, variance = site_gaussian(problem, tau, nu)
     hinges = np.maximum(0.0, 1.0 - problem.y * found.latents)
     log_peak = -0.5 * float(signed @ found.latents) - float(cap @ hinges)
     log_peak += likelihood.log_kappa * float(problem.exponents.sum())
@@ -242,9 +241,9 @@ def _posterior(problem: Problem, found: SupportVectors) -> GaussianPosterior:
         problem,
         signed,
         found.latents,
-        np.maximum(variance, 1e-12 * np.diagonal(problem.gram)),
+        np.maximum(variance, 1e-12 * problem.diag),
         tau,
-        signed + tau * found.latents,
+        nu,
         factor,
         log_peak - 0.5 * factor.log_det,
         _gradient(problem, likelihood, found, factor, variance),
@@ -265,7 +264,7 @@ def _gradient(
     slope = 4 * np.pi * (alpha * (cap - alpha) / cap) * (cap - 2 * alpha) / cap  # dtau / dalpha
     implicit = np.zeros(problem.size)
     if marginal.size:
-        block = problem.gram[np.ix_(marginal, marginal)]
+        block = problem.dense[np.ix_(marginal, marginal)]
         target = variance[marginal] * slope[marginal] * y[marginal]
         _, z, failed = lapack.dposv(block, target, lower=1)
         implicit[marginal] = lstsq(block, target, cond=1e-13)[0] if failed else z
@@ -275,7 +274,7 @@ def _gradient(
     d_hard = np.zeros(problem.size)
     d_hard[hard] = y[hard] * cap[hard]
     by_c = float(problem.exponents.sum()) * d_log_kappa - float(cap @ hinges)
-    by_c += -0.5 * float(variance @ d_tau) + 0.5 * float(implicit @ (problem.gram @ d_hard))
+    by_c += -0.5 * float(variance @ d_tau) + 0.5 * float(implicit @ (problem.dense @ d_hard))
     return EvidenceGradient(y * alpha, factor, {"C": by_c}, implicit)
 
 

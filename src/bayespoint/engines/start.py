@@ -53,7 +53,7 @@ def starting_position(problem: Problem, white: Whitened, latents: Array | None =
 
 def _search(problem: Problem, white: Whitened) -> Array:
     steps = np.zeros(problem.size)
-    if _perceptron(problem.gram, problem.y, np.zeros(problem.size), steps, 20 * problem.size):
+    if _perceptron(problem.dense, problem.y, np.zeros(problem.size), steps, 20 * problem.size):
         position = white.pull(steps)
         if _separates(problem, white, position):
             return position

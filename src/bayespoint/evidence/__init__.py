@@ -130,7 +130,7 @@ def log_evidence(
         names = ", ".join(map(repr, _METHODS))
         raise InvalidProblemError(f"method must be one of {names}, got {method!r}.")
     check_effort(se, max_draws)
-    if not problem.gram.any():
+    if not problem.diag.any():
         return _of_zero_latents(problem)
     with blas_threads_for(problem.size):
         estimate = _METHODS[method](problem, as_generator(rng), se, max_draws, n_jobs)

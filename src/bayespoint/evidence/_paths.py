@@ -90,7 +90,7 @@ class PriorPath(Tempered):
         if isinstance(likelihood, Step) and likelihood.noise == 0:
             self.end = np.inf
             problem = _orthant_problem(problem)
-            if not np.diagonal(problem.gram).all():
+            if not problem.diag.all():
                 problem.raise_if_empty()
         self.problem, self.white = problem, whiten(problem)
         self.walls = self.rising = Walls.of(problem, self.white)
@@ -110,7 +110,7 @@ class PriorPath(Tempered):
         if isinstance(likelihood, Hinge):
             return float(weights.sum() * likelihood.log_kappa) - self.walls.floor
         assert isinstance(likelihood, Step)  # walls would have refused others
-        dead = np.diagonal(self.problem.gram) + self.white.softness == 0
+        dead = self.problem.diag + self.white.softness == 0
         level = weights * np.where(dead, np.log(0.5), np.log1p(-likelihood.noise))  # always zero: takes no side
         return float(level.sum()) - self.walls.floor
 
@@ -215,7 +215,7 @@ def _orthant_problem(problem: Problem) -> Problem:
         return Problem(problem.gram, problem.y, Step(), check=False)
     if problem.weights is not None:
         raise InvalidProblemError("Walls cannot weight rows under a soft boundary: use method='bridge'.")
-    gram = problem.gram.copy()
+    gram = problem.dense.copy()
     gram.flat[:: problem.size + 1] += softness
     return Problem(gram, problem.y, Step(), check=False)
 
@@ -228,7 +228,7 @@ def orthant_of(problem: Problem) -> Orthant:
             f"Minimax tilting is for steps without label noise, not {likelihood}: use method='billiard' or 'bridge'."
         )
     hard = _orthant_problem(problem)
-    return tilt(hard.gram * np.multiply.outer(hard.y, hard.y))
+    return tilt(hard.dense * np.multiply.outer(hard.y, hard.y))
 
 
 def _fly(walls: Walls, white: Whitened, states: Array, count: int, rng: np.random.Generator) -> Draws:

@@ -146,7 +146,7 @@ def log_normaliser(
         return Estimate(float(EP().infer(_summed(problem)).log_evidence or 0.0), None, "ep")
     if method != "sampled":
         raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
-    if not problem.gram.any():  # all latents are zero
+    if not problem.diag.any():  # all latents are zero
         zero = np.log(2) + problem.exponents * (likelihood.log_kappa - likelihood.C)
         mean = problem.size * float(logsumexp(zero) - np.log(problem.size))
         return Estimate(float(zero.sum()) if kind == "conditional" else mean, 0.0, "exact")

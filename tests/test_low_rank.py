@@ -1,0 +1,112 @@
+"""Low-rank problems: the factor in place of the Gram matrix changes nothing but the cost."""
+
+import numpy as np
+import pytest
+
+from bayespoint import Hinge, Problem, Step, readouts
+from bayespoint.bounds import divergence
+from bayespoint.engines import EP, Billiard, EllipticalSlice, Laplace
+from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
+from bayespoint.likelihoods import Logistic
+from bayespoint.problem import LowRank
+
+LIKELIHOODS = [Step(softness=0.5), Step(noise=0.1), Step(), Hinge(2.0), Logistic(1.0)]
+
+
+@pytest.fixture
+def rows(rng):
+    X = np.c_[rng.normal(size=(40, 4)), np.ones(40)]
+    return X, np.where(X @ rng.normal(size=5) > 0, 1.0, -1.0)
+
+
+def both(rows, likelihood, weights=None):
+    X, y = rows
+    return Problem(X @ X.T, y, likelihood, weights), Problem(LowRank(X), y, likelihood, weights)
+
+
+def same_posterior(dense, low, rows, new, tolerance=1e-7):
+    X, _ = rows
+    diag = np.square(new).sum(1)
+    np.testing.assert_allclose(low.mean, dense.mean, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(low.variance, dense.variance, rtol=tolerance, atol=tolerance)
+    for one, other in zip(low.latent(new, diag), dense.latent(new @ X.T, diag), strict=True):
+        np.testing.assert_allclose(one, other, rtol=10 * tolerance, atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ep(rows, rng, likelihood, weighted):
+    weights = rng.uniform(0.5, 3.0, size=40) if weighted else None
+    if weighted and isinstance(likelihood, Logistic):
+        weights = None
+    dense, low = (EP(tolerance=1e-9).infer(problem) for problem in both(rows, likelihood, weights))
+    same_posterior(dense, low, rows, rng.normal(size=(7, 5)))
+    assert low.log_evidence == pytest.approx(dense.log_evidence, abs=1e-7)
+    np.testing.assert_allclose(low.evidence_gradient.gram(), dense.evidence_gradient.gram(), atol=1e-5)
+    assert divergence(low) == pytest.approx(divergence(dense), abs=1e-6)
+    np.testing.assert_allclose(low.leave_one_out.mean, dense.leave_one_out.mean, rtol=1e-5)
+
+
+def test_sequential_sweeps(rows, rng, monkeypatch):
+    monkeypatch.setattr(EP, "_parallel", lambda self, rows, sites: (_evaluated(rows, sites), 0))
+    dense, low = (EP().infer(problem) for problem in both(rows, Step(noise=0.05)))
+    assert low.info["updates"] == "sequential"
+    same_posterior(dense, low, rows, rng.normal(size=(3, 5)), 1e-4)
+
+
+def _evaluated(rows, sites):
+    from bayespoint.engines import ep
+
+    return ep._evaluate(rows, sites)
+
+
+def test_laplace(rows, rng):
+    dense, low = (Laplace().infer(problem) for problem in both(rows, Hinge(2.0)))
+    same_posterior(dense, low, rows, rng.normal(size=(7, 5)))
+    assert low.log_evidence == pytest.approx(dense.log_evidence, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("engine", "likelihood"),
+    [
+        (Billiard(draws=4000, chains=2), Step(softness=0.5)),
+        (Billiard(draws=4000, chains=2), Hinge(2.0)),
+        (EllipticalSlice(draws=8000, chains=2), Hinge(2.0)),
+    ],
+    ids=str,
+)
+def test_samplers(rows, rng, engine, likelihood):
+    dense, low = both(rows, likelihood)
+    new = rng.normal(size=(20, 5))
+    diag = np.square(new).sum(1)
+    sampled, reference = engine.infer(low, rng=0), Billiard(draws=8000, chains=2).infer(dense, rng=1)
+    truth = reference.latent(new @ rows[0].T, diag)
+    found = sampled.latent(new, diag)
+    assert np.all(np.abs(found.mean - truth.mean) < 0.15 * np.sqrt(truth.variance))
+    np.testing.assert_allclose(found.variance, truth.variance, rtol=0.2)
+    np.testing.assert_allclose(
+        readouts.class_probability(sampled, new, diag),
+        readouts.class_probability(reference, new @ rows[0].T, diag),
+        atol=0.03,
+    )
+
+
+def test_rows_of_length_zero(rows):
+    X, y = rows
+    X = X.copy()
+    X[3] = 0.0
+    dense, low = (EP().infer(problem) for problem in both((X, y), Hinge(2.0)))
+    assert low.log_evidence == pytest.approx(dense.log_evidence, abs=1e-6)
+    np.testing.assert_allclose(low.mean, dense.mean, atol=1e-6)
+
+
+def test_an_empty_version_space_says_why():
+    X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(EmptyVersionSpaceError, match="rows 0 and 1 are the same point"):
+        EP().infer(Problem(LowRank(X), [1, -1, 1], Step()))
+
+
+@pytest.mark.parametrize("factor", [np.ones(3), np.full((3, 2), np.nan)])
+def test_bad_factors(factor):
+    with pytest.raises(InvalidProblemError, match="finite matrix"):
+        LowRank(factor)
