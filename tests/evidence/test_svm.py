@@ -322,7 +322,7 @@ def test_kinds_and_methods_are_refused_in_one_sentence():
     for wrong in ("naively", "", None):
         with pytest.raises(InvalidProblemError, match=r"^kind must be 'conditional', 'joint' or 'naive', got .*\.$"):
             svm_log_evidence(problem, kind=wrong)
-        with pytest.raises(InvalidProblemError, match=r"^method must be 'ep', .* or 'chaining', got .*\.$"):
+        with pytest.raises(InvalidProblemError, match=r"^method must be 'corrected', 'ep', .* or 'chaining', got .*\.$"):
             svm_log_evidence(problem, method=wrong)
         with pytest.raises(InvalidProblemError, match=r"^method must be 'sampled' or 'chaining', .*\.$"):
             log_normaliser(problem, method=wrong)

@@ -203,14 +203,14 @@ class BayesianSVC(KernelClassifier):
             up, down = log_expit(log_odds), log_expit(-log_odds)
         return _normalised(up, down)
 
-    def log_evidence(self, kind: str | None = None, method: str = "ep", *, se: float = 0.1) -> Estimate:
+    def log_evidence(self, kind: str | None = None, method: str = "corrected", *, se: float = 0.1) -> Estimate:
         """Log-evidence of the training labels, summed over the classes of a multiclass fit.
 
         Parameters
         ----------
         kind : {"conditional", "joint", "naive"}, optional
             `evidence` by default.
-        method : {"ep", "laplace", "sampled", "chaining"}, default="ep"
+        method : {"corrected", "ep", "laplace", "sampled", "chaining"}, default="corrected"
             See `bayespoint.evidence.svm.svm_log_evidence`.
         se : float, default=0.1
             Standard error to reach where there are draws.

@@ -19,11 +19,12 @@ from .._threads import blas_threads_for
 from ..exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from ..likelihoods import Hinge, Step
 from ..problem import Problem, as_generator
+from ._cumulants import cumulant_correction
 from ._paths import PriorPath, TiltedPath, gaussian_path, orthant_of
 from ._stepping import Stones, Walk, explore
 from ._tilting import sobol_log_weights
 
-__all__ = ["Estimate", "Stones", "log_evidence"]
+__all__ = ["Estimate", "Stones", "cumulant_correction", "log_evidence"]
 
 _SCRAMBLES = 16
 

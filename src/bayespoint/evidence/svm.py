@@ -22,7 +22,7 @@ from ..exceptions import InvalidProblemError
 from ..likelihoods import Hinge, HingeSum
 from ..problem import Problem, Weights, as_generator
 from ..whitening import whiten
-from . import Estimate, check_effort, log_evidence, warn_if_short
+from . import Estimate, check_effort, cumulant_correction, log_evidence, warn_if_short
 from ._bridge import variance_of_mean
 from ._chaining import chained_log_evidence
 from ._paths import LabelPath, SlicePath
@@ -35,7 +35,7 @@ def svm_log_evidence(
     problem: Problem,
     rng: Any = None,
     kind: str = "conditional",
-    method: str = "ep",
+    method: str = "corrected",
     *,
     se: float = 0.1,
     max_draws: int = 100_000,
@@ -51,9 +51,10 @@ def svm_log_evidence(
         Source of randomness.
     kind : {"conditional", "joint", "naive"}, default="conditional"
         Divided by N(X), by N-hat, or by nothing.
-    method : {"ep", "laplace", "sampled", "chaining"}, default="ep"
-        How the naive evidence is computed: expectation propagation, the generalised Laplace approximation (32), draws
-        (`log_evidence`), or the paper's chaining. Normalisers are always sampled, by chaining if that is the method.
+    method : {"corrected", "ep", "laplace", "sampled", "chaining"}, default="corrected"
+        How the naive evidence is computed: expectation propagation with its second-order correction
+        (`cumulant_correction`) or without, the generalised Laplace approximation (32), draws (`log_evidence`), or the
+        paper's chaining. Normalisers are always sampled, by chaining if that is the method.
     se : float, default=0.1
         Standard error to reach where there are draws.
     max_draws : int, default=100_000
@@ -80,15 +81,18 @@ def svm_log_evidence(
     if kind not in ("conditional", "joint", "naive"):
         raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
     rng = as_generator(rng)
-    if method in ("ep", "laplace"):
-        posterior = (EP() if method == "ep" else Laplace()).infer(problem)
-        naive = Estimate(float(posterior.log_evidence or 0.0), None, method)
+    if method in ("corrected", "ep", "laplace"):
+        posterior = (Laplace() if method == "laplace" else EP()).infer(problem)
+        correction = cumulant_correction(posterior) if method == "corrected" else 0.0
+        naive = Estimate(float(posterior.log_evidence or 0.0) + correction, None, method)
     elif method == "sampled":
         naive = log_evidence(problem, rng, se=se, max_draws=max_draws)
     elif method == "chaining":
         naive = Estimate(*chained_log_evidence(problem, "naive", sweeps, rng), method)
     else:
-        raise InvalidProblemError(f"method must be 'ep', 'laplace', 'sampled' or 'chaining', got {method!r}.")
+        raise InvalidProblemError(
+            f"method must be 'corrected', 'ep', 'laplace', 'sampled' or 'chaining', got {method!r}."
+        )
     if kind == "naive":
         return replace(naive, method=f"naive, {naive.method}")
     how = "chaining" if method == "chaining" else "sampled"
