@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Sum
 
 from ._typing import Array
-from .evidence.svm import normaliser_slope
+from .evidence.svm_gradients import normaliser_slope
 from .likelihoods import Hinge
 from .posteriors import GaussianPosterior
 from .problem import Problem, Weights

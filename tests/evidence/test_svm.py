@@ -13,8 +13,10 @@ from sklearn.gaussian_process.kernels import RBF
 from truths import assert_close, by_recursion, markov_problem, panels
 
 from bayespoint import Hinge, Problem, Step
-from bayespoint.evidence.svm import log_normaliser, normaliser_slope, svm_log_evidence
+from bayespoint.evidence.svm import log_normaliser, svm_log_evidence
+from bayespoint.evidence.svm_gradients import normaliser_slope
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
+from witnesses import central_difference
 
 CELLS = list(product([0.1, 0.7, 2.0, 10.0], [0.1, 1.0, 100.0]))  # C, K0
 
@@ -322,7 +324,7 @@ def test_kinds_and_methods_are_refused_in_one_sentence():
     for wrong in ("naively", "", None):
         with pytest.raises(InvalidProblemError, match=r"^kind must be 'conditional', 'joint' or 'naive', got .*\.$"):
             svm_log_evidence(problem, kind=wrong)
-        with pytest.raises(InvalidProblemError, match=r"^method must be 'corrected', 'ep', .* or 'chaining', got .*\.$"):
+        with pytest.raises(InvalidProblemError, match=r"^method must be 'corrected', .* or 'chaining', got .*\.$"):
             svm_log_evidence(problem, method=wrong)
         with pytest.raises(InvalidProblemError, match=r"^method must be 'sampled' or 'chaining', .*\.$"):
             log_normaliser(problem, method=wrong)
@@ -366,3 +368,25 @@ def test_the_slope_of_the_normaliser_is_that_of_differences(kind, seed):
     difference = (ends[0].value - ends[1].value) / (2 * step)
     tolerance = np.hypot(error, np.hypot(ends[0].se, ends[1].se) / (2 * step))
     assert abs(slope - difference) < 4.5 * tolerance
+
+
+@pytest.mark.parametrize("C", [2.0, 8.0])
+def test_steep_hinges_do_not_hold_on_to_their_labels(C, seed):
+    problem = markov_problem(50, Hinge(C))
+    at_fixed_product = central_difference(
+        lambda log_c: conditional_by_recursion(
+            Problem(problem.gram * np.exp(-log_c[0]), problem.y, Hinge(C * float(np.exp(log_c[0]))))
+        ),
+        np.zeros(1),
+    )[0]
+    slope, error, _ = normaliser_slope(problem, seed, draws=4000)
+    assert abs(slope - at_fixed_product) < 4.5 * error
+    assert error < 0.5
+
+
+def test_without_mirrors_steep_hinges_do(monkeypatch):
+    """What the test above is there to tell."""
+    monkeypatch.setattr("bayespoint.evidence._paths._MIRRORS", 0)
+    slopes = [normaliser_slope(markov_problem(50, Hinge(8.0)), seed, draws=1000)[:2] for seed in range(6)]
+    spread, error = np.std([slope for slope, _ in slopes], ddof=1), np.mean([error for _, error in slopes])
+    assert spread > 2 * error

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numba import njit
 from scipy.special import expit, log_ndtr
 
 from .._typing import Array
@@ -27,6 +28,7 @@ from ._bridge import tempered
 from ._tilting import Orthant, tilt, tilted_draws
 
 _FLIGHT = np.pi / 2
+_MIRRORS = 16  # a flight
 
 __all__ = ["Draws", "LabelPath", "Path", "PriorPath", "SlicePath", "TiltedPath", "gaussian_path", "orthant_of"]
 
@@ -245,7 +247,8 @@ class LabelPath:
     """From the prior to ``prod_i v(theta_i)``, the hinge likelihood summed over labels, as the hinges rise.
 
     Labels and latents are drawn in turn: labels given latents are independent, latents given labels are the billiard's.
-    The bridge sums over labels, so the statistic of a draw is its latents.
+    Steep hinges would keep both where they are; so after every flight functions are mirrored at random rows, which turns
+    the sign of the latents around a row. The bridge sums over labels, so the statistic of a draw is its latents.
     """
 
     chains = 1
@@ -287,6 +290,8 @@ class LabelPath:
         refresh = rng.standard_normal((count, len(position)))
         velocity = self.white.latents(refresh)[:, walls.rows]
         uniform = rng.random(velocity.shape)
+        mirrors = rng.integers(len(slope), size=(count, _MIRRORS))
+        chances = -rng.standard_exponential((count, _MIRRORS))
         impulse, height, events = np.empty((1, len(slope))), np.empty(1), np.empty(1, dtype=np.int64)
         latents = np.empty_like(velocity)
         theta = np.ascontiguousarray(self.white.latents(position)[walls.rows])
@@ -298,8 +303,35 @@ class LabelPath:
                 *(walls.gram, y, walls.diag, slope, theta, velocity[k : k + 1], cos_t, sin_t),
                 *(impulse, height, events, 1_000_000, walls.kink),
             )
+            _mirror(walls.gram, slope, theta, impulse[0], mirrors[k], chances[k])
             position = cos_t * position + sin_t * refresh[k] + self.white.pull(impulse, walls.rows)[0]
             theta = np.ascontiguousarray(self.white.latents(position)[walls.rows])
             refresh[k], latents[k] = position, theta
             total += int(events[0])
         return Draws(refresh[None], latents[None], (4.0 * total + 100.0 * count) * len(slope))
+
+
+@njit(cache=True, nogil=True)
+def _mirror(gram, slope, theta, impulse, rows, log_chances):  # type: ignore[no-untyped-def]
+    """Reflect the function in the plane where it is zero at a row, if the sum over labels allows it. In place.
+
+    Coordinates change by an orthogonal map, so the prior does not mind; latents by ``-2 theta_i K_ij / K_ii``.
+    """
+    for k in range(len(rows)):
+        i = rows[k]
+        push = -2.0 * theta[i] / gram[i, i]
+        change = 0.0
+        for j in range(len(theta)):
+            change += _log_sum(slope[j], theta[j] + push * gram[i, j]) - _log_sum(slope[j], theta[j])
+        if change > log_chances[k]:
+            impulse[i] += push
+            for j in range(len(theta)):
+                theta[j] += push * gram[i, j]
+
+
+@njit(cache=True, nogil=True)
+def _log_sum(slope, theta):  # type: ignore[no-untyped-def]
+    """``log(exp(-slope hinge(theta)) + exp(-slope hinge(-theta)))``, which is even in theta."""
+    size = abs(theta)
+    near, far = slope * max(0.0, 1.0 - size), slope * (1.0 + size)
+    return -near + np.log1p(np.exp(near - far))

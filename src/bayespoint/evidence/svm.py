@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 
 from .._threads import blas_threads_for
 from .._typing import Array
@@ -23,12 +23,11 @@ from ..likelihoods import Hinge, HingeSum
 from ..problem import Problem, Weights, as_generator
 from ..whitening import whiten
 from . import Estimate, check_effort, cumulant_correction, log_evidence, warn_if_short
-from ._bridge import variance_of_mean
 from ._chaining import chained_log_evidence
 from ._paths import LabelPath, SlicePath
 from ._stepping import Walk, explore
 
-__all__ = ["log_normaliser", "normaliser_slope", "svm_log_evidence"]
+__all__ = ["log_normaliser", "svm_log_evidence"]
 
 
 def svm_log_evidence(
@@ -77,7 +76,7 @@ def svm_log_evidence(
     >>> abs(estimate.value + 0.6931) < 0.1
     True
     """
-    _hinge(problem)
+    hinge_of(problem)
     if kind not in ("conditional", "joint", "naive"):
         raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
     rng = as_generator(rng)
@@ -138,7 +137,7 @@ def log_normaliser(
     >>> log_normaliser(Problem([[1.25]], [1], Hinge(C=2.0)), rng=0, se=0.01).value < 0
     True
     """
-    likelihood = _hinge(problem)
+    likelihood = hinge_of(problem)
     if kind not in ("conditional", "joint"):
         raise InvalidProblemError(f"kind must be 'conditional' or 'joint', got {kind!r}.")
     check_effort(se, max_draws)
@@ -156,7 +155,7 @@ def log_normaliser(
         return Estimate(float(zero.sum()) if kind == "conditional" else mean, 0.0, "exact")
     rng = as_generator(rng)
     with blas_threads_for(problem.size):
-        path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem))
+        path = normaliser_path(problem, kind)
         stones = explore(path, rng)
         assert stones is not None  # levels end at one
         walk = Walk(path, stones, None)
@@ -166,7 +165,8 @@ def log_normaliser(
     return estimate
 
 
-def _hinge(problem: Problem) -> Hinge:
+def hinge_of(problem: Problem) -> Hinge:
+    """The likelihood of a support vector machine's problem; refuses others."""
     if not isinstance(problem.likelihood, Hinge):
         raise InvalidProblemError(f"The support vector machine's evidence is for Hinge(C), not {problem.likelihood}.")
     return problem.likelihood
@@ -175,7 +175,7 @@ def _hinge(problem: Problem) -> Hinge:
 def _summed(problem: Problem) -> Problem:
     """The same rows with the likelihood of either label; weights multiply C."""
     weights = Weights(np.ones(problem.size), problem.exponents)
-    likelihood: Any = HingeSum(_hinge(problem).C)
+    likelihood: Any = HingeSum(hinge_of(problem).C)
     return Problem(problem.gram, problem.y, likelihood, weights, check=False)
 
 
@@ -189,73 +189,18 @@ class Survival(Ellipse):
         super().__init__(problem, whiten(problem), np.zeros(problem.size), np.zeros(problem.size))
         self.share = np.full(problem.size, 1 / problem.size) if share is None else share
         self.n = problem.size if n is None else n
-        self.sum = HingeSum(_hinge(problem).C)
+        self.sum = HingeSum(hinge_of(problem).C)
 
     def log_v(self, f: Array) -> Array:
         """Logarithm of v at each row."""
         return self.sum.log_sum(f, self.weights)
 
     def log_target(self, f: Array) -> Array:
+        """Logarithm of the n-th power of the mean of v."""
         total: Array = self.n * logsumexp(self.log_v(f), b=self.share, axis=-1)
         return total
 
 
-def normaliser_slope(
-    problem: Problem, rng: Any = None, kind: str = "conditional", *, draws: int = 300, start: Array | None = None
-) -> tuple[float, float, Array]:
-    """Derivative of ``log N(X)`` (or N-hat) in log C while ``C K`` stays fixed: the direction the SVM does not see.
-
-    An average over draws of one distribution, without a path: ``<d log v / d log C - theta (log v)' / 2>``, the second
-    term for the amplitude of the kernel, by parts.
-
-    Parameters
-    ----------
-    problem : Problem
-        With a `Hinge` likelihood.
-    rng : int, Generator, RandomState or None
-        Source of randomness.
-    kind : {"conditional", "joint"}, default="conditional"
-        N(X) or N-hat.
-    draws : int, default=300
-        Draws of the average.
-    start : ndarray, optional
-        Where chains ended at a similar problem.
-
-    Returns
-    -------
-    slope : float
-        The derivative.
-    se : float
-        Its standard error.
-    end : ndarray
-        Where the chains are now.
-
-    Examples
-    --------
-    >>> from bayespoint import Hinge, Problem
-    >>> from bayespoint.evidence.svm import normaliser_slope
-    >>> slope, se, _ = normaliser_slope(Problem([[1.25]], [1], Hinge(C=2.0)), rng=0)
-    >>> abs(slope) < 1
-    True
-    """
-    likelihood = _hinge(problem)
-    rng = as_generator(rng)
-    path: Any = LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem))
-    with blas_threads_for(problem.size):
-        burn_in = 100 if start is None else 20
-        states = path.draw(1, rng).states[:, 0] if start is None else start
-        found = path.advance(1.0, states, burn_in + draws // path.chains, rng)
-        theta = path.latents(found.states[:, burn_in:])
-    weights = problem.exponents
-    slope = likelihood.C * weights
-    up, down = np.maximum(0.0, 1.0 - theta), np.maximum(0.0, 1.0 + theta)
-    plus = expit(slope * (down - up))  # share of the label +1 in v
-    by_kappa = weights * likelihood.C * 2 * float(expit(-2 * likelihood.C))
-    by_c = by_kappa - slope * (plus * up + (1 - plus) * down)
-    by_theta = slope * (plus * (theta < 1) - (1 - plus) * (theta > -1))
-    terms = by_c - 0.5 * theta * by_theta
-    if kind == "joint":  # rows enter by their share in the mean
-        log_v = path.base.log_v(theta)
-        terms *= problem.size * np.exp(log_v - logsumexp(log_v, axis=-1, keepdims=True))
-    series = terms.sum(axis=-1)
-    return float(series.mean()), float(np.sqrt(variance_of_mean(series))), found.states[:, -1]
+def normaliser_path(problem: Problem, kind: str) -> Any:
+    """From the prior to the distribution of latents that N(X) or N-hat is the normaliser of."""
+    return LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem))
