@@ -16,7 +16,7 @@ LAYERS = [
     {"problem", "whitening", "posteriors"},
     {"engines", "readouts", "bounds", "evidence", "diagnostics"},
     {"tuning"},
-    {"svm_tuning", "generative"},
+    {"averaging", "svm_tuning", "generative"},
     {"estimators"},
     {"selection"},
     {"plots", "demo", "cli"},

@@ -70,7 +70,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model with its posteriors, one for each vector of labels.
+    """A model with its posteriors, one for each vector of labels, and other plausible candidates with their weights.
 
     Examples
     --------
@@ -86,6 +86,7 @@ class Candidate:
     model: Model
     posteriors: Sequence[Posterior]
     log_evidence: float | None
+    alternatives: Sequence[tuple[Candidate, float]] = ()
 
     @classmethod
     def of(cls, model: Model, posteriors: Sequence[Posterior]) -> Candidate:

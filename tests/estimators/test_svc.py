@@ -75,7 +75,7 @@ def test_the_fitted_attributes_are_those_of_the_dual(moons):
     assert np.all(np.abs(model.dual_coef_) <= 2.0)
     assert model.n_support_.sum() == len(model.support_)
     assert model.noise_level_ == pytest.approx(0.5)
-    assert model.log_evidence_ == pytest.approx(model.log_evidence("naive").value)
+    assert model.log_evidence_ == pytest.approx(model.log_evidence("naive", "ep").value)
 
 
 def test_weights_multiply_c(moons):
@@ -175,3 +175,13 @@ def test_kernel_objects_are_taken_as_they_are(moons):
     by_name = BayesianSVC(C=2.0, gamma=0.5).fit(X, y)
     by_object = BayesianSVC(C=2.0, kernel=RBF(1.0)).fit(X, y)
     np.testing.assert_allclose(by_name.predict_proba(X), by_object.predict_proba(X), atol=1e-9)
+
+
+def test_a_naive_evidence_that_prefers_a_coin_does_not_have_its_way():
+    """Forty noisy rows, to which the unnormalised evidence would rather give equal odds."""
+    X, y = make_moons(40, noise=0.3, random_state=0)
+    coin = BayesianSVC(optimizer="evidence", evidence="naive").fit(X, y)
+    assert np.ptp(coin.predict_proba(X)) < 0.1
+    model = BayesianSVC(optimizer="evidence", random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.85
+    assert model.log_evidence().value > 40 * np.log(0.5) + 3

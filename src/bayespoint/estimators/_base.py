@@ -41,6 +41,8 @@ def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
 class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels."""
 
+    _optional_attributes = ("loo_proba_", "members_", "member_weights_")
+
     kernel: Any
     optimizer: str | None
     class_weight: Any
@@ -67,6 +69,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         with restore_on_failure(self):
+            for name in self._optional_attributes:  # of an earlier fit
+                self.__dict__.pop(name, None)
             data = check_training_set(self, X, y, sample_weight, self.class_weight, self._pairwise)
             model = self._model(data.X, data.weights)
             points = Points.of(
@@ -84,7 +88,6 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self._labels_, self._sample_weight_ = data.classes[data.y], data.sample_weight
             self._prior_saw_ = seen_by_prior(self, model)
             self._tuned_ = self.optimizer is not None and model.theta.size > 0
-            self.__dict__.pop("loo_proba_", None)
             if isinstance(best.posteriors[0], GaussianPosterior) or not self.likelihood_.is_hard:
                 self.loo_proba_ = self._leave_one_out(X, data)
             progress.finish()
@@ -149,10 +152,6 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """The engine that the constructor's argument stands for."""
         raise NotImplementedError
 
-    def _after_climb(self, best: Candidate, data_args: Any, engine: EP, rng: np.random.Generator) -> Candidate:
-        """What is left to choose when the evidence has chosen."""
-        return best
-
     def _probabilities(self, latent: Latent) -> Array:
         """Class probabilities from moments of the latent."""
         raise NotImplementedError
@@ -174,20 +173,33 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.optimizer is None:
             return self._checked(infer(model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
         approximate = engine if isinstance(engine, EP) else EP()
-        best = maximise_evidence(
+        best = self._climb(
             model,
-            *data_args,
-            engine=approximate,
+            data_args,
+            approximate,
+            rng,
+            lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
+        )
+        if isinstance(engine, EP):
+            return best
+        sampled, *others = (
+            self._checked(infer(one.model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
+            for one in (best, *(other for other, _ in best.alternatives))
+        )
+        alternatives = [(other, weight) for other, (_, weight) in zip(others, best.alternatives, strict=True)]
+        return replace(sampled, log_evidence=best.log_evidence, alternatives=alternatives)
+
+    def _climb(self, model: Model, data: Any, engine: EP, rng: np.random.Generator, on_iteration: Any) -> Candidate:
+        """The maximum of the evidence."""
+        return maximise_evidence(
+            model,
+            *data,
+            engine=engine,
             n_restarts=self.n_restarts,
             rng=rng,
             n_jobs=self.n_jobs,
-            on_iteration=lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
+            on_iteration=on_iteration,
         )
-        best = self._after_climb(best, data_args, approximate, rng)
-        if isinstance(engine, EP):
-            return best
-        sampled = infer(best.model, *data_args, engine, rng=rng, n_jobs=self.n_jobs)
-        return self._checked(replace(sampled, log_evidence=best.log_evidence))
 
     @staticmethod
     def _checked(candidate: Candidate) -> Candidate:

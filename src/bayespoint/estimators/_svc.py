@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import readouts
 from .._threads import blas_threads_for
 from .._typing import Array, RandomState
+from ..averaging import plausible_candidates
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..kernels import amplitude, make_kernel, with_bias
@@ -74,6 +77,9 @@ class BayesianSVC(KernelClassifier):
         machine, or exact draws.
     n_restarts : int, default=0
         Further climbs of the evidence from random hyper-parameters.
+    average : bool, default=False
+        Whether the optimizer keeps several sets of hyper-parameters around the best one; probabilities are then
+        averages over them, weighted by evidence.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class.
     n_jobs : int or None, default=None
@@ -102,7 +108,12 @@ class BayesianSVC(KernelClassifier):
     dual_coef_ : ndarray of shape (1, n_SV) or (n_classes, n_SV)
         Their signed weights.
     loo_proba_ : ndarray of shape (n_samples, n_classes)
-        Leave-one-out class probabilities of the training rows.
+        Leave-one-out class probabilities of the training rows, by the best hyper-parameters.
+    members_ : list of BayesianSVC
+        With ``average=True`` one classifier for each set of hyper-parameters; all other attributes are those of the
+        best set.
+    member_weights_ : ndarray of shape (n_members,)
+        Their shares of the evidence.
 
     See Also
     --------
@@ -142,6 +153,7 @@ class BayesianSVC(KernelClassifier):
         evidence: str = "conditional",
         engine: Any = "ep",
         n_restarts: int = 0,
+        average: bool = False,
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -157,12 +169,15 @@ class BayesianSVC(KernelClassifier):
         self.evidence = evidence
         self.engine = engine
         self.n_restarts = n_restarts
+        self.average = average
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the averaged probability, or the latent function at the posterior mean or the SVM.
+
+        With several sets of hyper-parameters log-odds of their common probability (two classes) or its logarithm.
 
         Parameters
         ----------
@@ -175,7 +190,10 @@ class BayesianSVC(KernelClassifier):
             Positive for ``classes_[1]``; with more than two classes one column each against the rest. With
             ``probability="map"`` this is the support vector machine's own.
         """
-        if self.probability == "average":
+        if hasattr(self, "members_"):
+            logs = np.log(np.maximum(self._member_average(X), 1e-300))
+            scores = logs[:, 1:] - logs[:, :1] if logs.shape[1] == 2 else logs
+        elif self.probability == "average":
             up, down = self._average(X)
             scores = up - down
         else:
@@ -195,6 +213,8 @@ class BayesianSVC(KernelClassifier):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`; rows sum to one.
         """
+        if hasattr(self, "members_"):
+            return self._member_average(X)
         if self.probability == "average":
             up, down = self._average(X)
         else:
@@ -282,18 +302,26 @@ class BayesianSVC(KernelClassifier):
             raise InvalidProblemError(f"probability must be 'average', 'mean' or 'map', got {self.probability!r}.")
         if self.evidence not in ("conditional", "joint", "naive"):
             raise InvalidProblemError(f"evidence must be 'conditional', 'joint' or 'naive', got {self.evidence!r}.")
+        if self.average and self.optimizer is None:
+            raise InvalidProblemError("average=True needs hyper-parameters to average over: set optimizer='evidence'.")
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         return named_engine(self.engine, _ENGINES)
 
-    def _after_climb(self, best: Candidate, data_args: Any, engine: EP, rng: np.random.Generator) -> Candidate:
-        """From the maximum of the naive evidence along ``C K`` fixed to that of the normalised one."""
-        if self.evidence == "naive":
-            return best
-        from ..svm_tuning import normalise  # compiles; only needed here
+    def _climb(self, model: Model, data: Any, engine: EP, rng: np.random.Generator, on_iteration: Any) -> Candidate:
+        """The maximum of the evidence asked for, with other plausible hyper-parameters around it if asked for."""
+        best = super()._climb(model, data, engine, rng, on_iteration)
+        args = *data, engine
+        if self.evidence != "naive":
+            from .. import svm_tuning  # compiles
 
-        X, targets, weights = data_args
-        return normalise(best, X, targets, weights, engine, kind=self.evidence, rng=rng)
+            if svm_tuning.is_no_better_than_a_coin(best):
+                best = svm_tuning.maximise_normalised_evidence(
+                    model, *args, kind=self.evidence, rng=rng, n_jobs=self.n_jobs, on_iteration=on_iteration
+                )
+            else:
+                best = svm_tuning.normalise(best, *args, kind=self.evidence, rng=rng)
+        return replace(best, alternatives=plausible_candidates(best, *args, rng=rng) if self.average else ())
 
     def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
         from ..engines.laplace import support_vectors  # compiles
@@ -305,14 +333,27 @@ class BayesianSVC(KernelClassifier):
         codes = (best.posteriors[0].problem.y[support] > 0).astype(int)
         if len(classes) > 2:
             codes = np.argmax([posterior.problem.y[support] for posterior in best.posteriors], axis=0)
-        C = best.model.likelihood.C  # type: ignore[union-attr]
+        if best.alternatives:
+            attributes["members_"] = [self._member(other, points, classes) for other, _ in best.alternatives]
+            attributes["member_weights_"] = np.array([weight for _, weight in best.alternatives])
         return attributes | {
-            "C_": C,
-            "noise_level_": 1 / C,
+            "C_": _slope(best),
+            "noise_level_": 1 / _slope(best),
             "support_": support,
             "n_support_": np.bincount(codes, minlength=len(classes)),
             "dual_coef_": signed[:, support],
         }
+
+    def _member(self, candidate: Candidate, points: Points, classes: Any) -> BayesianSVC:
+        """A classifier like this one with other hyper-parameters."""
+        member = copy(self)
+        for name, value in self._fitted_attributes(candidate, points, classes).items():
+            setattr(member, name, value)
+        return member
+
+    def _member_average(self, X: Any) -> Array:
+        parts = [weight * m.predict_proba(X) for m, weight in zip(self.members_, self.member_weights_, strict=True)]
+        return np.sum(parts, axis=0)
 
     def _point_latent(self, X: Any) -> Array:
         """Latent functions of one classifier each: the support vector machine, or the posterior mean."""
@@ -343,6 +384,12 @@ class BayesianSVC(KernelClassifier):
             return _normalised(*(self.likelihood_.log_probability(sign * mean, variance) for sign in (1, -1)))
         log_odds = self.likelihood_.log_odds(mean)
         return _normalised(log_expit(log_odds), log_expit(-log_odds))
+
+
+def _slope(candidate: Candidate) -> float:
+    """C of its hinge."""
+    assert isinstance(candidate.model.likelihood, Hinge)
+    return candidate.model.likelihood.C
 
 
 def _normalised(up: Array, down: Array) -> Array:

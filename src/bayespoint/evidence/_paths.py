@@ -247,8 +247,8 @@ class LabelPath:
     """From the prior to ``prod_i v(theta_i)``, the hinge likelihood summed over labels, as the hinges rise.
 
     Labels and latents are drawn in turn: labels given latents are independent, latents given labels are the billiard's.
-    Steep hinges would keep both where they are; so after every flight functions are mirrored at random rows, which turns
-    the sign of the latents around a row. The bridge sums over labels, so the statistic of a draw is its latents.
+    Steep hinges would keep both where they are; so after every flight functions are mirrored at random rows, which
+    turns the sign of the latents around a row. The bridge sums over labels, so the statistic of a draw is its latents.
     """
 
     chains = 1

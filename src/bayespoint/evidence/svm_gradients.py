@@ -27,7 +27,7 @@ from . import Estimate
 from ._bridge import variance_of_mean
 from .svm import hinge_of, normaliser_path
 
-__all__ = ["DrawnGradient", "SvmGradient", "normaliser_slope", "svm_evidence_gradient"]
+__all__ = ["DrawnGradient", "SvmGradient", "normaliser_gradient", "normaliser_slope", "svm_evidence_gradient"]
 
 
 class DrawnGradient(NamedTuple):
@@ -153,22 +153,18 @@ def svm_evidence_gradient(
         naive = (Laplace() if method == "laplace" else EP()).infer(problem).evidence_gradient
     if kind == "naive":
         return SvmGradient(naive)
-    latents, slopes, by_c, _ = _normaliser_draws(problem, rng, kind, draws, None)
-    return SvmGradient(naive, _drawn(problem, latents, slopes, by_c))
+    return SvmGradient(naive, normaliser_gradient(problem, rng, kind, draws=draws)[0])
 
 
-def normaliser_slope(
+def normaliser_gradient(
     problem: Problem, rng: Any = None, kind: str = "conditional", *, draws: int = 300, start: Array | None = None
-) -> tuple[float, float, Array]:
-    """Derivative of ``log N(X)`` (or N-hat) in log C while ``C K`` stays fixed: the direction the SVM does not see.
-
-    An average over draws of one distribution, without a path: ``<d log v / d log C - theta (log v)' / 2>``, the second
-    term for the amplitude of the kernel, by parts.
+) -> tuple[DrawnGradient, Array]:
+    """Derivative of ``log N(X)`` (or N-hat), an average over draws of one distribution, without a path.
 
     Parameters
     ----------
     problem : Problem
-        With a `Hinge` likelihood.
+        With a `Hinge` likelihood and a dense Gram matrix.
     rng : int, Generator, RandomState or None
         Source of randomness.
     kind : {"conditional", "joint"}, default="conditional"
@@ -177,6 +173,35 @@ def normaliser_slope(
         Draws of the average.
     start : ndarray, optional
         Where chains ended at a similar problem.
+
+    Returns
+    -------
+    gradient : DrawnGradient
+        Of the log-normaliser.
+    end : ndarray
+        Where the chains are now.
+
+    Examples
+    --------
+    >>> from bayespoint import Hinge, Problem
+    >>> from bayespoint.evidence.svm_gradients import normaliser_gradient
+    >>> gradient, _ = normaliser_gradient(Problem([[1.25]], [1], Hinge(C=2.0)), rng=0)
+    >>> bool(gradient.along([[1.25]]).mean() > 0)  # fewer functions in the gap between the margins
+    True
+    """
+    theta, slopes, by_c, end = _normaliser_draws(problem, as_generator(rng), kind, draws, start)
+    return _drawn(problem, theta, slopes, by_c), end
+
+
+def normaliser_slope(
+    problem: Problem, rng: Any = None, kind: str = "conditional", *, draws: int = 300, start: Array | None = None
+) -> tuple[float, float, Array]:
+    """Derivative of ``log N(X)`` (or N-hat) in log C while ``C K`` stays fixed: the direction the SVM does not see.
+
+    Parameters
+    ----------
+    problem, rng, kind, draws, start
+        As for `normaliser_gradient`.
 
     Returns
     -------
@@ -196,7 +221,7 @@ def normaliser_slope(
     True
     """
     theta, slopes, by_c, end = _normaliser_draws(problem, as_generator(rng), kind, draws, start)
-    series = by_c - 0.5 * (theta * slopes).sum(axis=-1)
+    series = by_c - 0.5 * (theta * slopes).sum(axis=-1)  # the amplitude by parts: no inverse of K
     return float(series.mean()), float(np.sqrt(variance_of_mean(series))), end
 
 
@@ -234,7 +259,10 @@ def _normaliser_draws(
     path = normaliser_path(problem, kind)
     with blas_threads_for(problem.size):
         burn_in = 100 if start is None else 20
-        states = path.draw(1, rng).states[:, 0] if start is None else start
+        states = path.draw(1, rng).states[:, 0]
+        if start is not None:  # of another rank, perhaps
+            rank = min(start.shape[1], states.shape[1])
+            states[:, :rank] = start[:, :rank]
         found = path.advance(1.0, states, burn_in + draws // path.chains, rng)
         theta = path.latents(found.states[:, burn_in:])
     cap = likelihood.C * problem.exponents
