@@ -22,6 +22,7 @@ from bayespoint.engines.laplace import support_vectors
 from bayespoint.evidence import log_evidence
 from bayespoint.evidence.svm import svm_log_evidence
 from bayespoint.generative import sample_svm_data
+from bayespoint.kernels import kernel_values
 
 
 def timed(function):
@@ -30,17 +31,22 @@ def timed(function):
     return answer, time.perf_counter() - start
 
 
+def quickest(function, repeats=3):
+    """Of a few, since the first one pays for memory that is new to the process, and others share the machine."""
+    return min((timed(function) for _ in range(repeats)), key=lambda answer: answer[1])
+
+
 def machines(sizes: list[int]) -> None:
     print(f"{'n':>6s}{'C':>8s}{'Gram':>9s}{'solve':>9s}{'SVC':>9s}{'ratio':>8s}{'violation':>12s}")
-    support_vectors(Problem(np.eye(2), [1, -1], Hinge(1.0)))  # compiles
+    support_vectors(Problem(np.eye(2), [1, -1], Hinge(2.0)))  # compiles
     for n in sizes:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(n, 5))
         y = np.where(X[:, 0] + X[:, 1] ** 2 - 1 + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
         for C in (1.0, 10.0, 1000.0):
-            gram, before = timed(lambda: RBF(2.0)(X))  # noqa: B023
-            found, ours = timed(lambda: support_vectors(Problem(gram, y, Hinge(C), check=False)))  # noqa: B023
-            _, theirs = timed(lambda: SVC(C=C, gamma=1 / 8).fit(X, y))  # noqa: B023
+            gram, before = quickest(lambda: kernel_values(RBF(2.0), X))  # noqa: B023
+            found, ours = quickest(lambda: support_vectors(Problem(gram, y, Hinge(C), check=False)))  # noqa: B023
+            _, theirs = quickest(lambda: SVC(C=C, gamma=1 / 8).fit(X, y))  # noqa: B023
             ratio = theirs / (before + ours)
             print(
                 f"{n:6d}{C:8g}{before:8.3f}s{ours:8.3f}s{theirs:8.3f}s{ratio:8.2f}{found.violation:12.1e}", flush=True

@@ -15,7 +15,15 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.kernel_gradients import contract_gradient
-from bayespoint.kernels import CallableKernel, Isometry, Normalized, Precomputed, make_kernel, with_bias
+from bayespoint.kernels import (
+    CallableKernel,
+    Isometry,
+    Normalized,
+    Precomputed,
+    kernel_values,
+    make_kernel,
+    with_bias,
+)
 from witnesses import central_difference
 
 
@@ -188,3 +196,32 @@ def test_the_contracted_gradient_survives_a_far_origin(X):
     g = np.eye(9) + 1
     near, far = (contract_gradient(RBF([0.7, 2.0, 1.0]), points, g) for points in (X, X + 1e6))
     np.testing.assert_allclose(far, near, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ZOO, ids=str)
+def test_values_are_those_of_scikit_learn(kernel, rng):
+    X, Z = rng.normal(size=(300, 3)), rng.normal(size=(150, 3))  # more rows than are worked on at a time
+    np.testing.assert_allclose(kernel_values(kernel, X), kernel(X), rtol=1e-15)
+    np.testing.assert_allclose(kernel_values(kernel, X, Z), kernel(X, Z), rtol=1e-15)
+
+
+@pytest.mark.parametrize("size", [1, 127, 128, 129, 300])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_gaussian_values_are_symmetric_with_a_diagonal_of_one_wherever_the_origin_is(size, offset, rng):
+    X = rng.normal(size=(size, 4)) + offset
+    values = kernel_values(RBF(0.7), X)
+    np.testing.assert_array_equal(values, values.T)
+    np.testing.assert_array_equal(np.diagonal(values), 1.0)
+    np.testing.assert_allclose(values, RBF(0.7)(X), rtol=1e-15)
+
+
+def test_values_of_a_users_kernel_are_left_alone(X):
+    mine = np.ones((9, 9))
+    kernel_values(2.0 * CallableKernel(lambda X, Z: mine) + 3.0, X)
+    np.testing.assert_array_equal(mine, 1.0)
+
+
+def test_length_scales_that_do_not_fit_the_features_are_refused_by_scikit_learn(X):
+    for wrong in (X, X[:, :1]):
+        with pytest.raises(ValueError, match="Anisotropic kernel must have the same number of dimensions"):
+            kernel_values(RBF([1.0, 2.0]), wrong)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Kernel, Product, Sum
 
 from ._typing import Array
+from .kernels import kernel_values
 
 __all__ = ["contract_gradient"]
 
@@ -47,7 +48,7 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array) -> Array:
     if isinstance(kernel, Product):
         return np.r_[_product_side(kernel.k1, kernel.k2, X, g), _product_side(kernel.k2, kernel.k1, X, g)]
     if isinstance(kernel, Exponentiation):
-        base = kernel.kernel(X)
+        base = kernel_values(kernel.kernel, X)
         return contract_gradient(kernel.kernel, X, g * kernel.exponent * base ** (kernel.exponent - 1))
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * g.sum()])
@@ -62,15 +63,17 @@ def _product_side(varied: Kernel, other: Kernel, X: Any, g: Array) -> Array:
     if varied.n_dims == 0:
         return np.empty(0)
     if isinstance(varied, ConstantKernel):  # no need of its n x n matrix
-        return np.array([varied.constant_value * np.vdot(g, other(X))])
-    return contract_gradient(varied, X, g * (other.constant_value if isinstance(other, ConstantKernel) else other(X)))
+        return np.array([varied.constant_value * np.vdot(g, kernel_values(other, X))])
+    return contract_gradient(
+        varied, X, g * (other.constant_value if isinstance(other, ConstantKernel) else kernel_values(other, X))
+    )
 
 
 def _rbf(kernel: RBF, X: Any, g: Array) -> Array:
     """d exp(-|x-z|^2 / 2 l^2) / d log l_p = k (x_p - z_p)^2 / l_p^2, summed with g as row sums and X' M X."""
     scaled = np.asarray(X) / kernel.length_scale
     scaled = scaled - scaled.mean(axis=0)  # distances do not change, rounding does
-    m = g * kernel(X)
+    m = g * kernel_values(kernel, X)
     np.fill_diagonal(m, 0.0)  # a point has no distance from itself; left in, it would cancel only up to rounding
     by_feature = 2 * (m.sum(axis=1) @ np.square(scaled) - np.einsum("ip,ip->p", scaled, m @ scaled))
     return np.asarray(by_feature if kernel.anisotropic else [by_feature.sum()])

@@ -1,7 +1,7 @@
 """Kernels: whatever a user names becomes one `sklearn.gaussian_process.kernels.Kernel`.
 
 Hyper-parameters, bounds and gradients are scikit-learn's; this module adds the four kernels that have a name,
-callables, precomputed Gram matrices, normalisation in feature space, and sparse inputs.
+callables, precomputed Gram matrices, normalisation in feature space, sparse inputs, and a faster way to the values.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -20,6 +21,7 @@ from sklearn.gaussian_process.kernels import (
     Hyperparameter,
     Kernel,
     Matern,
+    Product,
     RationalQuadratic,
     Sum,
     WhiteKernel,
@@ -28,10 +30,11 @@ from sklearn.gaussian_process.kernels import (
 from ._typing import Array, Matrix
 from .exceptions import InvalidProblemError
 
-__all__ = ["CallableKernel", "Isometry", "Normalized", "Precomputed", "make_kernel", "with_bias"]
+__all__ = ["CallableKernel", "Isometry", "Normalized", "Precomputed", "kernel_values", "make_kernel", "with_bias"]
 
 _AMPLITUDE_BOUNDS = (1e-3, 1e5)  # of the prior variance, in units of softness: beyond it the boundary is hard anyway
 _BIAS_BOUNDS = (1e-4, 1e4)  # of the squared bias
+_ROWS = 128  # worked on at a time, so that what they need stays in the cache
 
 
 def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None) -> Kernel:
@@ -108,6 +111,67 @@ def with_bias(kernel: Kernel, bias: float, *, tuned: bool = False) -> Kernel:
     RBF(length_scale=1) + 2**2
     """
     return Sum(kernel, ConstantKernel(bias**2, _BIAS_BOUNDS if tuned and bias > 0 else "fixed"))
+
+
+def kernel_values(kernel: Kernel, X: Any, Z: Any = None) -> Array:
+    """``kernel(X, Z)``, with the same values but less time and memory for sums, products and Gaussian kernels.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Any kernel.
+    X : array-like of shape (n, n_features)
+        Points.
+    Z : array-like of shape (m, n_features), optional
+        Other points; `X` itself by default.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint.kernels import kernel_values
+    >>> kernel_values(2.0 * RBF(1.0), np.array([[0.0], [1.0]])).round(4)
+    array([[2.    , 1.2131],
+           [1.2131, 2.    ]])
+    """
+    if isinstance(kernel, (Sum, Product)):
+        combine = np.add if isinstance(kernel, Sum) else np.multiply
+        first, second = kernel.k1, kernel.k2
+        if isinstance(first, ConstantKernel):
+            first, second = second, first
+        values = kernel_values(first, X, Z)
+        other = second.constant_value if isinstance(second, ConstantKernel) else kernel_values(second, X, Z)
+        return np.asarray(combine(values, other, out=values))
+    if type(kernel) is RBF and np.size(kernel.length_scale) in (1, np.shape(X)[1]):
+        X = np.asarray(X) / kernel.length_scale
+        return _gaussian_gram(X) if Z is None else _gaussian(X, np.asarray(Z) / kernel.length_scale)
+    return np.array(kernel(X, Z))  # a copy: what a user's kernel returns is not ours to change
+
+
+def _gaussian(X: Array, Z: Array) -> Array:
+    """``exp(-|x - z|^2 / 2)``."""
+    values = np.empty((len(X), len(Z)))
+    for start in range(0, len(X), _ROWS):
+        part = values[start : start + _ROWS]
+        cdist(X[start : start + _ROWS], Z, "sqeuclidean", out=part)
+        part *= -0.5
+        np.exp(part, out=part)
+    return values
+
+
+def _gaussian_gram(X: Array) -> Array:
+    """The same of all pairs of rows: one half computed, the other copied."""
+    values = np.empty((len(X), len(X)))
+    for start in range(0, len(X), _ROWS):
+        stop = min(start + _ROWS, len(X))
+        part = _gaussian(X[start:stop], X[:stop])
+        values[start:stop, :stop] = part
+        values[:start, start:stop] = part[:, :start].T
+    return values
 
 
 def _length_scale(X: Matrix, weights: Array | None) -> tuple[float, tuple[float, float]]:
@@ -266,7 +330,7 @@ class Normalized(Kernel):
         right = left if Y is None else self._norms(Y)
         scale = np.multiply.outer(1 / left, 1 / right)
         if not eval_gradient:
-            return self.kernel(X, Y) * scale
+            return np.multiply(kernel_values(self.kernel, X, Y), scale, out=scale)
         values, gradient = self.kernel(X, eval_gradient=True)
         values = values * scale
         # d (k_ij / sqrt(k_ii k_jj)) = scale dk_ij - value_ij (dk_ii / k_ii + dk_jj / k_jj) / 2

@@ -17,6 +17,7 @@ from ._typing import Array
 from .engines.ep import EP
 from .exceptions import InferenceWarning, InvalidProblemError
 from .kernel_gradients import contract_gradient
+from .kernels import kernel_values
 from .likelihoods import Likelihood
 from .posteriors import GaussianPosterior, Posterior
 from .problem import Problem, Weights, as_generator
@@ -125,7 +126,7 @@ def infer(
     >>> len(infer(Model(RBF(1.0), Step(softness=1.0)), X, [y, -y], None, EP()).posteriors)
     2
     """
-    gram = model.kernel(X)
+    gram = kernel_values(model.kernel, X)
     problems = [Problem(gram, y, model.likelihood, weights, check=False) for y in targets]
     streams = as_generator(rng).spawn(len(problems))  # one for each, so that n_jobs changes nothing
     options = [{"start": posterior} for posterior in start.posteriors] if start else [{}] * len(problems)

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.engines import Laplace
-from bayespoint.engines.laplace import support_vectors
+from bayespoint.engines.laplace import _add_rows, _signed_block, _step_of_low_rank, _walk, support_vectors
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from bayespoint.problem import Weights
 from bayespoint.tuning import Model, infer
@@ -94,6 +94,23 @@ def test_a_huge_slope_on_random_labels_of_low_rank(size, dimension, C):
         X = rng.normal(size=(size, dimension))
         problem = Problem(X @ X.T, rng.choice([-1.0, 1.0], size), Hinge(C))
         assert_optimal(problem, support_vectors(problem))
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0, 1e3])
+@pytest.mark.parametrize("kind", ["rbf", "smooth", "linear", "twice", "at odds"])
+def test_more_rows_than_are_worked_on_at_a_time(kind, C, rng):
+    gram, y = labelled(kind, 700, rng)
+    problem = Problem(gram, y, Hinge(C), check=False)
+    found = support_vectors(problem)
+    assert_optimal(problem, found, tolerance=1e-8 * max(1.0, np.abs(found.latents).max()))
+
+
+def test_the_order_of_many_rows_does_not_matter(rng):
+    gram, y = labelled("rbf", 700, rng)
+    one = support_vectors(Problem(gram, y, Hinge(3.0), check=False))
+    order = np.argsort(y)
+    other = support_vectors(Problem(gram[np.ix_(order, order)], y[order], Hinge(3.0), check=False))
+    np.testing.assert_allclose(other.latents, one.latents[order], atol=1e-9)
 
 
 def test_a_gap_tells_weights_that_are_not_optimal(rng):
@@ -220,6 +237,15 @@ def test_a_large_constant_in_the_kernel_is_a_free_bias(rng):
         np.testing.assert_allclose((kernel(new, X) + bias**2) @ (y * found.alpha), decision, atol=1e-4)
 
 
+def test_many_rows_with_a_large_constant_are_the_textbooks_machine(rng):
+    X = rng.normal(size=(900, 3))
+    y = np.where(X[:, 0] + np.square(X[:, 1]) + 0.3 * rng.normal(size=900) > 1, 1.0, -1.0)
+    gram = RBF(1.0)(X)
+    found = support_vectors(Problem(gram + 1e6, y, Hinge(2.0), check=False), tolerance=1e-7)
+    textbook = SVC(C=2.0, kernel="precomputed", tol=1e-9).fit(gram, y)
+    np.testing.assert_allclose(found.latents, textbook.decision_function(gram), atol=1e-4)
+
+
 def test_a_large_constant_in_the_kernel_is_no_reason_to_warn(rng):
     gram, y = labelled("rbf", 40, rng)
     support_vectors(Problem(gram + 1e6, y, Hinge(20.0)))
@@ -238,6 +264,50 @@ def test_other_likelihoods_are_refused():
             solve(problem)
     with pytest.raises(InvalidProblemError, match="max_rounds"):
         Laplace(max_rounds=0)
+
+
+# -- its parts ---------------------------------------------------------------------------------------------------------
+
+
+def test_sums_and_blocks_of_rows_are_those_of_plain_products(rng):
+    gram, y = labelled("rbf", 30, rng)
+    weights = np.where(rng.random(30) < 0.5, rng.normal(size=30), 0.0)
+    total = rng.normal(size=30)
+    expected = total + weights @ gram
+    _add_rows(gram, weights, total)
+    np.testing.assert_allclose(total, expected, atol=1e-13)
+    rows = np.array([3, 4, 17])
+    np.testing.assert_allclose(_signed_block(gram, y, rows), (np.outer(y, y) * gram)[np.ix_(rows, rows)])
+
+
+def test_a_walk_ends_where_the_dual_is_lowest_on_the_bent_path(rng):
+    for _ in range(20):
+        block = np.cov(rng.normal(size=(6, 9)))
+        cap, gap, step = rng.gamma(2.0, size=6), rng.normal(size=6), rng.normal(size=6)
+        step *= np.sign(gap @ step)
+        alpha = cap * rng.random(6)
+        times = np.linspace(0.0, 20.0, 20_001)
+        path = np.clip(alpha + times[:, None] * step, 0.0, cap)
+        values = 0.5 * np.einsum("ti,ij,tj->t", path - alpha, block, path - alpha) - (path - alpha) @ gap
+        falls = np.flatnonzero(np.diff(values) >= 0)
+        last = falls[0] if falls.size else len(times) - 1
+        end = alpha.copy()
+        bends = _walk(block, gap.copy(), step.copy(), cap, end)
+        np.testing.assert_allclose(end, path[last], atol=2e-3 * np.abs(step).max())
+        assert bends == np.sum((end == 0) | (end == cap))
+
+
+@pytest.mark.parametrize("rank", [1, 4, 12])
+def test_a_step_of_low_rank_solves_or_leaves_along_flat_directions(rank, rng):
+    factor = rng.normal(size=(12, rank))
+    block = factor @ factor.T
+    gap = block @ rng.normal(size=12)
+    np.testing.assert_allclose(block @ _step_of_low_rank(block, gap), gap, atol=1e-9)
+    if rank < 12:
+        gap = gap + rng.normal(size=12)
+        step = _step_of_low_rank(block, gap)
+        assert gap @ step > 0
+        assert step @ block @ step < 1e-6 * (gap @ step) * np.abs(step).max()
 
 
 # -- the generalised Laplace approximation ---------------------------------------------------------------------------

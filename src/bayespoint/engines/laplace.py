@@ -4,20 +4,21 @@ Without an equality constraint (a bias is part of the kernel) the dual of the su
 
     minimise  a'K a / 2 - sum_i |a_i|   over signed weights a_i = y_i alpha_i,  0 <= alpha_i <= C_i.
 
-Greedy coordinate descent finds out which rows are easy (alpha = 0), marginal (in between) and hard (alpha = C); a
-linear solve on the marginal ones then gives the weights to rounding. Marginal rows sit on the kink of the hinge; their
-share of the curvature is ``2 pi [alpha (C - alpha) / C]^2`` (Sollich 31, 32).
+Coordinate descent on a few hundred rows at a time finds out which are easy (alpha = 0), marginal (in between) and hard
+(alpha = C); a linear solve on the marginal ones then gives the weights to rounding. Marginal rows sit on the kink of
+the hinge; their share of the curvature is ``2 pi [alpha (C - alpha) / C]^2`` (Sollich 31, 32).
 """
 
 from __future__ import annotations
 
+import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from scipy.linalg import eigh, lapack, lstsq
+from scipy.linalg import lapack, lstsq, solve_triangular
 from scipy.special import expit
 
 from .._threads import blas_threads_for
@@ -32,6 +33,10 @@ from ._settings import check_at_least
 __all__ = ["Laplace", "SupportVectors", "support_vectors"]
 
 _STIFF = 20.0  # C k(x, x) from which coordinate descent alone is slow
+_LOOSE = 0.01  # violation at which to go on to a larger C
+_NEWCOMERS = 256  # rows that join the marginal ones in a round
+_SWEEPS = 100  # of coordinate descent before the marginal rows are solved for
+_ROUNDING = 10 * np.finfo(float).eps
 
 
 class SupportVectors(NamedTuple):
@@ -102,76 +107,125 @@ def support_vectors(
         raise InvalidProblemError(f"A support vector machine has a hinge, not {problem.likelihood}: use Hinge(C).")
     gram, y = problem.dense, problem.y
     cap = problem.likelihood.C * problem.exponents
-    stiffness = float(np.max(cap * np.diagonal(gram), initial=0.0))
-    if start is None and stiffness > _STIFF:  # climb to a large C by way of smaller ones
-        easier = replace(problem, likelihood=Hinge(problem.likelihood.C / 5), check=False)
-        found = support_vectors(easier, max(tolerance, 1e-4), max_rounds)
-        start = np.where(found.alpha == found.cap, cap, found.alpha)
+    rungs = _rungs(cap * problem.diag) if start is None else 0
     alpha = np.zeros(problem.size) if start is None else np.clip(start, 0.0, cap)
-    latents = gram @ (y * alpha)
-    alpha[np.diagonal(gram) == 0] = cap[np.diagonal(gram) == 0]  # a latent that is always zero violates the margin
-    violation, rounding, rounds = np.inf, 0.0, 0
+    void = problem.diag <= 0  # a latent that is always zero violates the margin
+    alpha[void] = cap[void] / 4.0**rungs
     with blas_threads_for(0):  # many small solves: threads would only wait for each other
-        while violation > max(tolerance, rounding) and rounds < max_rounds:
-            rounds += 1
-            _descend(gram, y, cap, alpha, latents, 0.5 * tolerance, 4 * problem.size)
-            _solve_marginal(gram, y, cap, alpha)
-            latents = gram @ (y * alpha)
-            violation = _violation(y * latents, alpha, cap)
-            size = float((np.abs(gram) @ alpha).max())  # of the terms that cancel in the latents
-            rounding = 10 * np.finfo(float).eps * size
-    if violation > max(tolerance, rounding):
+        for rung in range(rungs, 0, -1):  # climb to a large C by way of smaller ones
+            _solve_dual(gram, y, cap / 4.0**rung, alpha, _LOOSE, max_rounds)
+            alpha *= 4.0  # without rounding: what was hard is hard
+        pull, violation, rounds, solved = _solve_dual(gram, y, cap, alpha, tolerance, max_rounds)
+    if not solved:
         warnings.warn(
             f"The support vector machine stopped after {max_rounds} rounds with margins off by {violation:.1g}: "
             "lower C or the amplitude of the kernel.",
             InferenceWarning,
             stacklevel=2,
         )
-    return SupportVectors(alpha, latents, cap, violation, rounds)
+    return SupportVectors(alpha, y * (1.0 - pull), cap, violation, rounds)
 
 
-def _violation(margin: Array, alpha: Array, cap: Array) -> float:
+def _rungs(stiffness: Array) -> int:
+    """How often to divide C by four until coordinate descent is fast."""
+    largest = float(stiffness.max(initial=_STIFF))
+    return math.ceil(math.log(largest / _STIFF, 4))
+
+
+def _solve_dual(
+    gram: Array, y: Array, cap: Array, alpha: Array, tolerance: float, max_rounds: int
+) -> tuple[Array, float, int, bool]:
+    """Rounds of improvement, in place: the pulls at the end, their violation, how many rounds, and whether solved."""
+    lengths = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
+    pull = 1.0 - _margins(gram, y, alpha)  # what the dual gains by a row's weight, to first order
+    violation = np.inf
+    for rounds in range(1, max_rounds + 1):
+        _improve(gram, y, cap, alpha, pull, 0.5 * tolerance)
+        violation = _violation(pull, alpha, cap)
+        if violation <= tolerance + _ROUNDING * float(lengths.max() * (lengths @ alpha)):  # Cauchy and Schwarz
+            pull = 1.0 - _margins(gram, y, alpha)  # free of what has piled up
+            violation = _violation(pull, alpha, cap)
+            if violation <= tolerance or violation <= _ROUNDING * float((np.abs(gram) @ alpha).max()):
+                return pull, violation, rounds, True
+    return pull, violation, max_rounds, False
+
+
+def _margins(gram: Array, y: Array, alpha: Array) -> Array:
+    """``y_i f_i`` of the function with these weights."""
+    latents = np.zeros(len(y))
+    _add_rows(gram, y * alpha, latents)
+    return y * latents
+
+
+def _violations(pull: Array, alpha: Array, cap: Array) -> Array:
+    """How far each row is from its optimality condition."""
+    return np.maximum(np.where(alpha < cap, pull, 0.0), np.where(alpha > 0, -pull, 0.0))
+
+
+def _violation(pull: Array, alpha: Array, cap: Array) -> float:
     """How far the worst row is from its optimality condition, beside the largest margin."""
-    up = np.where(alpha < cap, 1.0 - margin, 0.0)
-    down = np.where(alpha > 0, margin - 1.0, 0.0)
-    largest = max(1.0, float(np.abs(margin).max(initial=0.0)))
-    return float(max(up.max(initial=0.0), down.max(initial=0.0), 0.0)) / largest
+    largest = max(1.0, float(np.abs(1.0 - pull).max(initial=0.0)))
+    return float(_violations(pull, alpha, cap).max(initial=0.0)) / largest
 
 
-def _solve_marginal(gram: Array, y: Array, cap: Array, alpha: Array) -> None:
-    """Put all marginal rows on the margin at once, or go as far towards it as the box allows. In place.
+def _improve(gram: Array, y: Array, cap: Array, alpha: Array, pull: Array, tolerance: float) -> None:
+    """Solve the dual, nearly, for some of the rows while the others keep their weights. In place.
+
+    The rows are the marginal ones and some that violate their conditions, taken evenly from all of them: the worst
+    ones are often neighbours, of which one step cures all.
+    """
+    marginal = (alpha > 0) & (alpha < cap)
+    others = np.flatnonzero(~marginal & (_violations(pull, alpha, cap) > tolerance))
+    if len(others) > _NEWCOMERS:
+        others = others[np.linspace(0, len(others) - 1, _NEWCOMERS).astype(int)]
+    rows = np.union1d(np.flatnonzero(marginal), others)
+    block = _signed_block(gram, y, rows)
+    new = alpha[rows]
+    _descend(block, cap[rows], new, pull[rows], tolerance, _SWEEPS)
+    _solve_marginal(block, cap[rows], new, pull[rows] - block @ (new - alpha[rows]))
+    before = alpha.copy()
+    alpha[rows] = new
+    pull -= _margins(gram, y, alpha - before)
+
+
+def _solve_marginal(block: Array, cap: Array, alpha: Array, pull: Array) -> None:
+    """Put all marginal rows on the margin at once, or go towards it as far as it helps within the box. In place.
 
     Where there are more of them than the kernel has dimensions, the dual is flat in some directions: along these it
     falls until some row meets its bound and is marginal no longer.
     """
-    for _ in range(20 + len(y)):
+    start, bends = alpha.copy(), 1
+    while bends:  # a bend costs a row its place among the marginal ones
         free = np.flatnonzero((alpha > 0) & (alpha < cap))
         if not free.size:
             return
-        gap = y[free] - gram[free] @ (y * alpha)
-        block = gram[np.ix_(free, free)]
-        _, step, singular = lapack.dposv(block, gap, lower=1)
+        gap = pull[free] - block[free] @ (alpha - start)
+        part = block[np.ix_(free, free)]
+        _, step, singular = lapack.dposv(part, gap, lower=1)
         if singular:
-            step, singular = _flat_or_least_squares(block, gap)
-        step = step * y[free]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(step > 0, (cap[free] - alpha[free]) / step, np.where(step < 0, -alpha[free] / step, np.inf))
-        first = int(np.argmin(room))
-        if not singular and room[first] >= 1.0:
-            alpha[free] = np.clip(alpha[free] + step, 0.0, cap[free])
-            return
-        alpha[free] = np.clip(alpha[free] + room[first] * step, 0.0, cap[free])
-        alpha[free[first]] = cap[free[first]] if step[first] > 0 else 0.0
+            step = _step_of_low_rank(part, gap)
+        new = alpha[free]
+        bends = _walk(part, gap, step, cap[free], new)
+        alpha[free] = new
 
 
-def _flat_or_least_squares(block: Array, gap: Array) -> tuple[Array, bool]:
-    """A direction in which the dual is flat and falls, and True; the least-squares step if there is none, and False."""
-    values, vectors = eigh(block)
-    flat = values < 1e-12 * len(block) * max(values[-1], 0.0)
-    along = vectors.T @ gap
-    if float(np.linalg.norm(along[flat])) > 1e-9 * max(float(np.linalg.norm(gap)), 1e-9):
-        return vectors[:, flat] @ along[flat], True
-    return vectors[:, ~flat] @ (along[~flat] / values[~flat]), False
+def _step_of_low_rank(block: Array, gap: Array) -> Array:
+    """A step onto the margin by a largest set of independent rows, and far out where the dual is flat and falls.
+
+    With ``L`` the pivoted factor of the independent rows and ``B`` that of the others, which depend on them, the dual
+    is flat where independent rows make up for the others' weights: ``L' step = L^-1 gap - B' (step of others)``.
+    """
+    rounding = _ROUNDING * len(block) * float(np.diagonal(block).max())
+    factor, pivots, rank, _ = lapack.dpstrf(block, tol=rounding, lower=1)
+    independent, others = np.split(pivots - 1, [rank])
+    solved = solve_triangular(factor[:rank, :rank], gap[independent], lower=True)
+    left = gap[others] - factor[rank:, :rank] @ solved
+    step = np.zeros(len(gap))
+    if float(np.linalg.norm(left)) > 1e-9 * max(float(np.linalg.norm(gap)), 1e-9):
+        step[others] = left / rounding
+        solved -= factor[rank:, :rank].T @ step[others]
+    step[independent] = solve_triangular(factor[:rank, :rank], solved, lower=True, trans=1)
+    return step
 
 
 @dataclass(frozen=True)
@@ -279,28 +333,72 @@ def _gradient(
 
 
 @njit(cache=True, nogil=True)
-def _descend(gram, y, cap, alpha, latents, tolerance, max_steps):  # type: ignore[no-untyped-def]
-    """Greedy coordinate descent on the dual: each step moves the weight that promises most. In place."""
-    n = len(y)
-    for _ in range(max_steps):
-        best, chosen = 0.0, -1
+def _add_rows(gram, weights, total):  # type: ignore[no-untyped-def]
+    """Add a weighted sum of rows to `total`: the time goes with the number of weights that are not zero."""
+    for i in range(len(weights)):
+        if weights[i] != 0.0:
+            weight, row = weights[i], gram[i]
+            for j in range(len(total)):
+                total[j] += weight * row[j]
+
+
+@njit(cache=True, nogil=True)
+def _signed_block(gram, y, rows):  # type: ignore[no-untyped-def]
+    """``y_i K_ij y_j`` of some rows."""
+    block = np.empty((len(rows), len(rows)))
+    for a, i in enumerate(rows):
+        row = gram[i]
+        for b, j in enumerate(rows):
+            block[a, b] = y[i] * y[j] * row[j]
+    return block
+
+
+@njit(cache=True, nogil=True)
+def _descend(block, cap, alpha, pull, tolerance, max_sweeps):  # type: ignore[no-untyped-def]
+    """Cyclic coordinate descent on the dual: each row in turn gets the weight that suits the others'. In place."""
+    for _ in range(max_sweeps):
         worst = 0.0
-        for i in range(n):
-            pull = 1.0 - y[i] * latents[i]
-            if (pull > 0.0 and alpha[i] < cap[i]) or (pull < 0.0 and alpha[i] > 0.0):
-                worst = max(worst, abs(pull))
-                diag = gram[i, i]
-                if diag > 0.0:
-                    move = min(max(alpha[i] + pull / diag, 0.0), cap[i]) - alpha[i]
-                    gain = move * (pull - 0.5 * move * diag)
-                    if gain > best:
-                        best, chosen = gain, i
-        if chosen < 0 or worst <= tolerance:
+        for i in range(len(cap)):
+            row = block[i]
+            new = min(max(alpha[i] + pull[i] / row[i], 0.0), cap[i])
+            move = new - alpha[i]
+            if move != 0.0:
+                worst = max(worst, abs(move) * row[i])
+                alpha[i] = new
+                for j in range(len(cap)):
+                    pull[j] -= move * row[j]
+        if worst <= tolerance:
             return
-        pull = 1.0 - y[chosen] * latents[chosen]
-        new = min(max(alpha[chosen] + pull / gram[chosen, chosen], 0.0), cap[chosen])
-        move = y[chosen] * (new - alpha[chosen])
-        alpha[chosen] = new
-        row = gram[chosen]
-        for j in range(n):
-            latents[j] += move * row[j]
+
+
+@njit(cache=True, nogil=True)
+def _walk(block, gap, step, cap, alpha):  # type: ignore[no-untyped-def]
+    """Follow `step`, bent where weights meet their bounds, while the dual falls. In place; the number of bends."""
+    ends = np.full(len(step), np.inf)
+    for i in range(len(step)):
+        if step[i] != 0.0:
+            ends[i] = ((cap[i] if step[i] > 0.0 else 0.0) - alpha[i]) / step[i]
+    curve = np.zeros(len(step))
+    _add_rows(block, step, curve)
+    far, bends = 0.0, 0
+    while bends < len(step):
+        slope, curvature, first = 0.0, 0.0, 0
+        for i in range(len(step)):
+            slope += gap[i] * step[i]
+            curvature += step[i] * curve[i]
+            first = i if ends[i] < ends[first] else first
+        length = ends[first] - far
+        if slope <= 0.0 or length == np.inf:
+            break
+        if slope < curvature * length:
+            far += slope / curvature
+            break
+        for i in range(len(step)):
+            gap[i] -= length * curve[i]
+            curve[i] -= step[first] * block[first, i]
+        alpha[first] = cap[first] if step[first] > 0.0 else 0.0
+        far, step[first], ends[first] = ends[first], 0.0, np.inf
+        bends += 1
+    for i in range(len(step)):
+        alpha[i] = min(max(alpha[i] + far * step[i], 0.0), cap[i])
+    return bends
