@@ -12,7 +12,8 @@ import bayespoint
 ROOT = Path(bayespoint.__file__).parent
 LAYERS = [
     {"_typing", "_threads", "exceptions"},
-    {"kernels", "kernel_gradients", "likelihoods"},
+    {"features", "kernels", "likelihoods"},
+    {"kernel_gradients"},
     {"problem", "whitening", "posteriors"},
     {"engines", "readouts", "bounds", "evidence", "diagnostics"},
     {"tuning"},

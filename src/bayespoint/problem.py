@@ -161,6 +161,10 @@ class Problem:
             return np.einsum("ij,ij->i", self.gram.factor, self.gram.factor)
         return np.diagonal(self.gram)
 
+    def part(self, rows: Any) -> Array | LowRank:
+        """The Gram matrix of some of the rows, dense or by its factor as the whole is."""
+        return self.dense[np.ix_(rows, rows)] if self.root is None else LowRank(self.root[rows])
+
     @property
     def exponents(self) -> Array:
         """Power of each row's likelihood: its weight."""

@@ -40,7 +40,7 @@ def certify(
 
     Parameters
     ----------
-    estimator : BayesPointClassifier or Pipeline that ends in one
+    estimator : BayesPointClassifier, GaussianMarginClassifier, or Pipeline that ends in one
         Left as it is; clones are fitted.
     X : array-like of shape (n_samples, n_features)
         Inputs, as drawn: nothing may have been learned from them yet.
@@ -85,7 +85,9 @@ def _fit_and_certify(
     """With a prior learned on a share of the rows, or a fixed one if the share is zero."""
     *transformers, (name, classifier) = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
     if not hasattr(classifier, "certificate"):
-        raise InvalidProblemError(f"{type(classifier).__name__} has no certificate: use BayesPointClassifier.")
+        raise InvalidProblemError(
+            f"{type(classifier).__name__} has no certificate: use BayesPointClassifier or GaussianMarginClassifier."
+        )
     X, y = indexable(X, y)
     n = _num_samples(X)
     rows = None if prior_fraction == 0 else random_part(n, prior_fraction, random_state)
@@ -104,7 +106,7 @@ def _fit_and_certify(
 
 def _fitted(classifier: Any, X: Any, y: Any, rows: Any) -> Any:
     """A fitted clone; where the kernel will be tuned on a part of the rows it is not tuned on all of them before."""
-    if rows is None:
+    if rows is None or classifier.optimizer is None:
         return clone(classifier).fit(X, y)
     quick = clone(classifier).set_params(optimizer=None).fit(X, y)
     quick.set_params(optimizer=classifier.optimizer)
@@ -120,7 +122,7 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : BayesPointClassifier or Pipeline that ends in one
+    estimator : BayesPointClassifier, GaussianMarginClassifier, or Pipeline that ends in one
         With a kernel that is fixed beforehand (``optimizer=None`` and kernel objects) unless `prior_fraction` is given.
     param_grid : dict or list of dict
         Settings, as for `sklearn.model_selection.GridSearchCV`; written down before the data are seen.

@@ -1,7 +1,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bayespoint import BayesianSVC, BayesPointClassifier
+from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
 
 CONFIGURATIONS = [
     BayesPointClassifier(),
@@ -13,6 +13,8 @@ CONFIGURATIONS = [
     BayesianSVC(),
     BayesianSVC(2.0, probability="map"),
     BayesianSVC(probability="mean", class_weight="balanced"),
+    GaussianMarginClassifier(),
+    GaussianMarginClassifier("rbf", slack="norm", tolerance=1e-11),
 ]
 TUNED = [BayesianSVC(optimizer="evidence", evidence="naive", probability="mean")]
 NOT_A_KERNEL = {

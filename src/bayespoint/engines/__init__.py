@@ -4,7 +4,7 @@ from importlib import import_module
 
 from .ep import EP
 
-__all__ = ["EP", "Billiard", "ClassicBilliard", "Corners", "EllipticalSlice", "GibbsSampler", "Laplace"]
+__all__ = ["EP", "Billiard", "ClassicBilliard", "Corners", "EllipticalSlice", "GibbsSampler", "Laplace", "Margin"]
 
 _COMPILED = {
     "Billiard": "billiard",
@@ -13,6 +13,7 @@ _COMPILED = {
     "EllipticalSlice": "elliptical_slice",
     "GibbsSampler": "gibbs",
     "Laplace": "laplace",
+    "Margin": "gaussian_margin",
 }
 
 

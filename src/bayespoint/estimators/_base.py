@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
@@ -17,16 +18,16 @@ from .._typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..exceptions import InvalidProblemError
-from ..kernels import with_bias
+from ..kernels import kernel_values, with_bias
 from ..posteriors import GaussianPosterior, Latent, Posterior, SampledPosterior
-from ..problem import Weights, as_generator, check_gram
+from ..problem import LowRank, Weights, as_generator, check_gram
 from ..tuning import Candidate, Model, infer, maximise_evidence
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from ._certificates import seen_by_prior
 from ._inputs import Points
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
-__all__ = ["KernelClassifier", "named_engine"]
+__all__ = ["KernelClassifier", "named_engine", "step_probabilities"]
 
 
 def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
@@ -36,6 +37,16 @@ def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
         names = ", ".join(map(repr, [*more, *table]))
         raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {engine!r}.")
     return found
+
+
+def step_probabilities(likelihood: Any, latent: Latent) -> Array:
+    """Class probabilities of steps from moments of the latent, one class against the rest if there are several."""
+    mean, variance = latent
+    if mean.ndim == 1:  # both classes from their own tail, so that neither is lost to rounding
+        logs = np.stack([likelihood.log_probability(sign * mean, variance) for sign in (-1, 1)], axis=1)
+    else:
+        logs = likelihood.log_probability(mean, variance)
+    return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
 class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -79,7 +90,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 data.kept if self._pairwise else None,
                 takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
             )
-            check_gram(model.kernel(points.X))
+            self._gram(model, points.X)  # refuses what is no kernel
             progress = FitProgress(self, X, y)
             best = self._search(model, points, data, progress)
             for name, value in self._fitted_attributes(best, points, data.classes).items():
@@ -88,7 +99,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self._labels_, self._sample_weight_ = data.classes[data.y], data.sample_weight
             self._prior_saw_ = seen_by_prior(self, model)
             self._tuned_ = self.optimizer is not None and model.theta.size > 0
-            if isinstance(best.posteriors[0], GaussianPosterior) or not self.likelihood_.is_hard:
+            if self._knows_leave_one_out(best):
                 self.loo_proba_ = self._leave_one_out(X, data)
             progress.finish()
         return self
@@ -201,6 +212,21 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             on_iteration=on_iteration,
         )
 
+    def _gram(self, model: Model, X: Any) -> Array | LowRank:
+        """Prior covariance of the training rows, checked."""
+        gram = kernel_values(model.kernel, X)
+        check_gram(gram)
+        return gram
+
+    def _knows_leave_one_out(self, best: Candidate) -> bool:
+        """Whether the posteriors tell what a row's absence would change; draws inside hard walls do not."""
+        return isinstance(best.posteriors[0], GaussianPosterior) or not self.likelihood_.is_hard
+
+    @property
+    def _gaussian_engine(self) -> Any:
+        """The engine of Gaussian posteriors on parts of the rows."""
+        return EP()
+
     @staticmethod
     def _checked(candidate: Candidate) -> Candidate:
         for posterior in candidate.posteriors:
@@ -229,7 +255,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         rows = self._points_.transform(check_inputs(self, X, self._pairwise))
         kernel = with_bias(self.kernel_, self.bias_)
-        return kernel(rows, self._points_.X), kernel.diag(rows)
+        return kernel_values(kernel, rows, self._points_.X), kernel.diag(rows)
 
     def _leave_one_out(self, X: Any, data: TrainingSet) -> Array:
         cavities = [posterior.leave_one_out for posterior in self._posteriors]

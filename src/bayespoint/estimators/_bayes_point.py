@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
@@ -19,7 +18,7 @@ from ..likelihoods import Step
 from ..posteriors import Latent
 from ..problem import Weights, as_generator
 from ..tuning import Model
-from ._base import KernelClassifier, named_engine
+from ._base import KernelClassifier, named_engine, step_probabilities
 from ._certificates import certificate, random_part, with_held_out
 from ._validation import (
     TrainingSet,
@@ -325,10 +324,9 @@ class BayesPointClassifier(KernelClassifier):
         with blas_threads_for(cross.shape[1]):
             return [readouts.class_probability(posterior, cross, diag) for posterior in self._posteriors]
 
+    @property
+    def _gaussian_engine(self) -> EP:
+        return self.engine if isinstance(self.engine, EP) else EP()
+
     def _probabilities(self, latent: Latent) -> Array:
-        mean, variance = latent
-        if mean.ndim == 1:  # both classes from their own tail, so that neither is lost to rounding
-            logs = np.stack([self.likelihood_.log_probability(sign * mean, variance) for sign in (-1, 1)], axis=1)
-        else:
-            logs = self.likelihood_.log_probability(mean, variance)
-        return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+        return step_probabilities(self.likelihood_, latent)

@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ..bounds import Certificate, binomial_bound, certify, certify_draws
-from ..engines.ep import EP
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights, as_generator
@@ -110,7 +109,7 @@ def _with_learned_prior(estimator: Any, delta: float, rows: Any, choices: int) -
     basis = f"a prior learned on {len(rows)} of {n} rows, the bound is on the others"
     if choices > 1:
         basis = f"the best of {choices} priors, each {basis[2:]}"
-    engine = estimator.engine if isinstance(estimator.engine, EP) else EP()
+    engine = estimator._gaussian_engine
     classifier = estimator
     if estimator._prior_saw_ or estimator._tuned_:
         priors, classifier = _refit(estimator, rows, engine)
@@ -118,14 +117,14 @@ def _with_learned_prior(estimator: Any, delta: float, rows: Any, choices: int) -
     else:
         weights = _weights(estimator, rows)
         priors = [
-            engine.infer(Problem(p.dense[np.ix_(rows, rows)], p.y[rows], p.likelihood, weights, check=False))
+            engine.infer(Problem(p.part(rows), p.y[rows], p.likelihood, weights, check=False))
             for p in (posterior.problem for posterior in posteriors)
         ]
     result = certify(posteriors, delta, priors=priors, prior_rows=rows, choices=choices, basis=basis)
     return replace(result, classifier=classifier)
 
 
-def _refit(estimator: Any, rows: Any, engine: EP) -> tuple[list[Any], Any]:
+def _refit(estimator: Any, rows: Any, engine: Any) -> tuple[list[Any], Any]:
     """Posteriors on `rows` with a kernel tuned there, and a classifier on all rows with that kernel."""
     points = estimator._points_
     targets = [posterior.problem.y for posterior in estimator._posteriors]

@@ -1,0 +1,518 @@
+"""`GaussianMarginClassifier`: a Gaussian over classifiers with chance constraints (Crammer, Mohri and Pereira 2009)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import ndtr
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Array, RandomState
+from ..bounds import (
+    Bound,
+    Certificate,
+    certify,
+    divergence,
+    gaussian_margin_bound,
+    gaussian_margin_slack_bound,
+)
+from ..engines.gaussian_margin import Margin
+from ..exceptions import InvalidProblemError
+from ..features import linear_features
+from ..kernels import make_kernel, with_bias
+from ..likelihoods import Step
+from ..posteriors import GaussianPosterior, Latent
+from ..problem import LowRank, Problem, Weights, as_generator
+from ..tuning import Candidate, Model
+from ._base import KernelClassifier, step_probabilities
+from ._callbacks import FitProgress
+from ._certificates import certificate, random_part, with_held_out
+from ._inputs import Points
+from ._validation import TrainingSet, check_bias, check_inputs
+
+__all__ = ["FeatureConfidence", "GaussianMarginClassifier"]
+
+_GRID: Mapping[str, Any] = {
+    "eta": (0.6, 0.7, 0.8, 0.84, 0.9, 0.95, 0.98, 0.99, 0.999),
+    "C": tuple(np.logspace(-3, 2, 11).tolist()),
+}
+_DELTA = 0.05  # confidence at which the grid is compared
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
+
+
+class FeatureConfidence(NamedTuple):
+    """What a linear machine knows of one feature's weight.
+
+    Examples
+    --------
+    >>> from bayespoint.estimators import FeatureConfidence
+    >>> FeatureConfidence("age", mean=0.4, sd=0.1).z
+    4.0
+    """
+
+    name: str
+    mean: float
+    sd: float
+
+    @property
+    def z(self) -> float:
+        """The mean in standard deviations."""
+        return self.mean / self.sd
+
+
+class GaussianMarginClassifier(KernelClassifier):
+    """A Gaussian over classifiers: the one closest to the prior that puts every training row right with high odds.
+
+    It is the natural PAC-Bayes classifier: its divergence from the prior and its training error are what the bound on
+    its error is made of, and with ``tune="bound"`` the bound chooses its settings.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly", "laplacian", "precomputed"}, callable or Kernel, default="linear"
+        As for `BayesPointClassifier`; nothing in it is tuned.
+    eta : float, default=0.9
+        Probability with which each training row is to be right, at least 0.5 and below 1. About 0.84 is good for the
+        sign, 0.98 to 0.999 for probabilities and bounds.
+    C : float, default=1.0
+        Price of missing that by a unit; infinite for separable data.
+    variance : float, default=1.0
+        Prior variance of the weights: a factor of the kernel.
+    margin : float, default=0.0
+        1 makes it the robust support vector machine, whose margins exceed one by `eta`'s deviations.
+    bias : float, default=1.0
+        Prior standard deviation of the offset.
+    slack : {"unit", "norm", "deviation"}, default="unit"
+        What a violation is measured in: units of the latent, lengths of the row (C is then free of the features'
+        scale), or its own deviations, the choice that minimises the bound. The last is not convex: the result is a
+        local optimum.
+    solver : {"newton", "hildreth"}, default="newton"
+        Interior point, or the sweep of the paper, which is slow and here for comparison.
+    tune : {"bound"}, dict or None, default=None
+        "bound" chooses `eta` and `C` from a grid by the bound on the error; a dict ``{"eta": [...], "C": [...]}`` is a
+        grid of one's own. See Notes on its price.
+    tolerance : float, default=1e-9
+        Relative duality gap to stop at.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by class.
+    n_jobs : int or None, default=None
+        Classes, or settings of the grid, worked on at the same time.
+    random_state : int, Generator, RandomState or None, default=None
+        Randomness of `predict_gibbs` and of the split of a certificate.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    eta_, C_ : float
+        Settings in use.
+    posterior_ : GaussianPosterior or list of them
+        The Gaussian; for more than two classes one each against the rest. `alpha` and `tau` are the dual pair.
+    gap_ : float
+        Relative duality gap of the solution: how far it may be from the optimum.
+    n_iter_ : int
+        Iterations of the solver, the most of all classes.
+    is_local_optimum_ : bool
+        Whether the problem was not convex, so that another start may find a better one.
+    kernel_, bias_, likelihood_
+        Kernel with its variance, prior standard deviation of the offset, and likelihood in use.
+    mean_ : ndarray of shape (n_features,) or (n_classes, n_features)
+        Mean of the weights; linear kernels only.
+    intercept_ : float or ndarray of shape (n_classes,)
+        Mean of the offset; linear kernels only.
+    covariance_ : ndarray of shape (n_features, n_features) or (n_classes, n_features, n_features)
+        Covariance of the weights; linear kernels only, made when first asked for.
+
+    Notes
+    -----
+    Several classes are solved one against the rest. ``sample_weight`` multiplies C.
+
+    All settings of `eta` and `C` share one prior, and a PAC-Bayes bound holds for all posteriors of a prior at once:
+    the choice among them costs nothing. Choosing the kernel or the variance does:
+    `bayespoint.selection.BoundSearch` pays for it.
+
+    References
+    ----------
+    K. Crammer, M. Mohri, F. Pereira (2009). Gaussian Margin Machines. AISTATS, JMLR W&CP 5, 105-112.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bayespoint import GaussianMarginClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = X / X.max(axis=0)
+    >>> model = GaussianMarginClassifier(eta=0.98, C=10.0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    >>> model.gap_ < 1e-9
+    True
+    """
+
+    optimizer: None = None  # kernels are not tuned
+    n_restarts = 0
+
+    def __init__(
+        self,
+        kernel: Any = "linear",
+        *,
+        eta: float = 0.9,
+        C: float = 1.0,
+        variance: float = 1.0,
+        margin: float = 0.0,
+        bias: float = 1.0,
+        slack: str = "unit",
+        solver: str = "newton",
+        tune: Any = None,
+        tolerance: float = 1e-9,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.kernel = kernel
+        self.eta = eta
+        self.C = C
+        self.variance = variance
+        self.margin = margin
+        self.bias = bias
+        self.slack = slack
+        self.solver = solver
+        self.tune = tune
+        self.tolerance = tolerance
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # -- predictions ------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Mean of the latent in its standard deviations; its normal distribution function is the probability.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive for ``classes_[1]``; with more than two classes one column each against the rest.
+        """
+        mean, variance = self.latent(X)
+        return mean / np.sqrt(variance)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities ``Phi(mu.x / sqrt(x' Sigma x))``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`; rows sum to one.
+        """
+        return self._probabilities(self.latent(X))
+
+    def predict_gibbs(self, X: Any) -> Any:
+        """Predict each row by a classifier drawn from the Gaussian for it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Random labels.
+        """
+        mean, variance = self.latent(X)
+        drawn = mean + np.sqrt(variance) * as_generator(self.random_state).standard_normal(mean.shape)
+        return self.classes_[(drawn > 0).astype(int) if drawn.ndim == 1 else drawn.argmax(axis=1)]
+
+    def gibbs_error(self, X: Any, y: Any) -> float:
+        """Mean error of `predict_gibbs`, in closed form (two classes) or by a one-dimensional integral.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from bayespoint import GaussianMarginClassifier
+        >>> X, y = make_blobs(100, centers=2, random_state=0)
+        >>> model = GaussianMarginClassifier(eta=0.9).fit(X, y)
+        >>> bool(model.gibbs_error(X, y) > 1 - model.score(X, y))
+        True
+        """
+        mean, variance = self.latent(X)
+        sd = np.sqrt(variance)
+        y = np.asarray(y)
+        if mean.ndim == 1:
+            sign = np.where(y == self.classes_[1], 1.0, np.where(y == self.classes_[0], -1.0, np.nan))
+            wrong = np.where(np.isnan(sign), 1.0, ndtr(-sign * mean / sd))
+            return float(wrong.mean())
+        right = np.zeros(len(y))
+        for code, label in enumerate(self.classes_):
+            rows = np.flatnonzero(y == label)
+            right[rows] = _wins(mean[rows], sd[rows], code)
+        return float(1 - right.mean())
+
+    # -- guarantees -------------------------------------------------------------------------------------------------
+
+    def certificate(
+        self,
+        delta: float = 0.05,
+        *,
+        prior_fraction: float | None = None,
+        X_test: Any = None,
+        y_test: Any = None,
+        trust_inputs: bool = False,
+    ) -> Certificate:
+        """A proven bound on the error of this classifier, from its training rows alone.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability, over the draw of the training rows, that the bound does not hold.
+        prior_fraction : float, optional
+            Take the machine of this share of the rows, chosen at random, as the prior, and evaluate the bound on the
+            others.
+        X_test, y_test : array-like, optional
+            A held-out set for the bound of a test set beside it.
+        trust_inputs : bool, default=False
+            Whether features that look preprocessed were so on other rows.
+
+        Returns
+        -------
+        Certificate
+            By the exact inversion of the relative entropy; see `bounds` for those of the paper.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from bayespoint import GaussianMarginClassifier
+        >>> X, y = make_blobs(400, centers=2, random_state=0)
+        >>> GaussianMarginClassifier(tune="bound").fit(X, y).certificate().gibbs.value < 0.15
+        True
+        """
+        check_is_fitted(self)
+        rows = None
+        if prior_fraction is not None:
+            rows = random_part(self._posteriors[0].problem.size, prior_fraction, self.random_state)
+        result = certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
+        return with_held_out(result, X_test, y_test)
+
+    def bounds(self, delta: float = 0.05) -> dict[str, Bound]:
+        """The bounds of the paper on the mean error of a draw, beside the exact inversion; two classes only.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability that a bound does not hold.
+
+        Returns
+        -------
+        dict of Bound
+            "corollary 4" (where no row misses its target), "corollary 5", and "exact".
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from bayespoint import GaussianMarginClassifier
+        >>> X, y = make_blobs(400, centers=2, random_state=0)
+        >>> found = GaussianMarginClassifier(eta=0.98).fit(X, y).bounds()
+        >>> found["exact"].value < found["corollary 5"].value
+        True
+        """
+        check_is_fitted(self)
+        if len(self.classes_) > 2:
+            raise InvalidProblemError("The corollaries are for two classes: see `certificate` for several.")
+        posterior = self._posteriors[0]
+        assert isinstance(posterior, GaussianPosterior)
+        n, kl = posterior.problem.size, divergence(posterior)
+        z = posterior.problem.y * posterior.mean / np.sqrt(posterior.variance)
+        found = {"exact": certify([posterior], delta).gibbs}
+        if self.eta_ > 0.5:
+            found["corollary 5"] = gaussian_margin_slack_bound(z, self.eta_, kl, n, delta)
+            if ndtr(z.min()) >= self.eta_ - 1e-6:
+                found["corollary 4"] = gaussian_margin_bound(self.eta_, kl, n, delta)
+        return found
+
+    # -- weights of a linear machine ---------------------------------------------------------------------------------
+
+    @property
+    def mean_(self) -> Array:
+        """Mean of the weights."""
+        return self._squeezed([mean for mean, _ in map(self._weights, self._posteriors)])
+
+    @property
+    def intercept_(self) -> Any:
+        """Mean of the offset."""
+        return self._squeezed([offset for _, offset in map(self._weights, self._posteriors)])
+
+    @property
+    def covariance_(self) -> Array:
+        """Covariance of the weights."""
+        amplitude, _ = self._prior_variances()
+        X = np.asarray(self._points_.X)
+        found = []
+        for posterior in self._posteriors:
+            assert isinstance(posterior, GaussianPosterior)
+            if posterior.problem.root is not None:
+                root = posterior.factor.root[:, : X.shape[1]]  # type: ignore[union-attr]
+                found.append(amplitude * (root.T @ root))
+            else:
+                found.append(amplitude * (np.eye(X.shape[1]) - amplitude * (X.T @ posterior.factor.dense() @ X)))
+        return self._squeezed(found)
+
+    def feature_confidences(self, feature_names: Any = None) -> list[FeatureConfidence]:
+        """Features of a linear machine of two classes by how sure their weights are, the surest first.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            `feature_names_in_`, or ``x0, x1, ...``, by default.
+
+        Returns
+        -------
+        list of FeatureConfidence
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayespoint import GaussianMarginClassifier
+        >>> X = np.random.default_rng(0).normal(size=(200, 3))
+        >>> model = GaussianMarginClassifier().fit(X, X[:, 1] > 0)
+        >>> model.feature_confidences(["noise", "signal", "more noise"])[0].name
+        'signal'
+        """
+        self._prior_variances()
+        if len(self.classes_) > 2:
+            raise InvalidProblemError("Feature confidences are for two classes: fit one class against the rest.")
+        mean, sd = self.mean_, np.sqrt(np.diagonal(self.covariance_))
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(mean))])
+        if len(feature_names) != len(mean):
+            raise InvalidProblemError(f"feature_names must hold {len(mean)} names, got {len(feature_names)}.")
+        rows = map(FeatureConfidence, map(str, feature_names), mean.tolist(), sd.tolist())
+        return sorted(rows, key=lambda row: -abs(row.z))
+
+    # -- translation into the core -----------------------------------------------------------------------------------
+
+    def _model(self, X: Any, weights: Weights | None) -> Model:
+        if not isinstance(self.variance, Real) or not 0 < float(self.variance) < np.inf:
+            raise InvalidProblemError(f"variance must be a finite number above 0, got {self.variance!r}.")
+        kernel = float(self.variance) * make_kernel(self.kernel, X, weights.total if weights else None)
+        return Model(with_bias(kernel, check_bias(self.bias)), Step())
+
+    def _check_settings(self) -> None:
+        if self.tune not in (None, "bound") and not isinstance(self.tune, Mapping):
+            raise InvalidProblemError(f"tune must be 'bound', a dict with 'eta' and 'C', or None, got {self.tune!r}.")
+        grid = self.tune if isinstance(self.tune, Mapping) else {}
+        if not (set(grid) <= {"eta", "C"} and all(map(len, grid.values()))):
+            raise InvalidProblemError(f"A grid to tune has values for 'eta' and 'C', got {dict(grid)!r}.")
+
+    @property
+    def _gaussian_engine(self) -> Margin:
+        """For priors on parts of the rows: settings from before the data, whatever the bound has chosen since."""
+        return self._engine_at(self.eta, self.C)
+
+    def _knows_leave_one_out(self, best: Candidate) -> bool:
+        return False  # not Bayes' rule: a row's site is not what its absence would take away
+
+    def _engine_at(self, eta: Any, C: Any) -> Margin:
+        for name, value in (("eta", eta), ("C", C), ("margin", self.margin), ("tolerance", self.tolerance)):
+            if not isinstance(value, Real):
+                raise InvalidProblemError(f"{name} must be a number, got {value!r}.")
+        return Margin(
+            float(eta), float(C), float(self.margin), self.slack, self.solver, tolerance=float(self.tolerance)
+        )
+
+    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
+        self._check_settings()
+        gram = self._gram(model, points.X)
+        problems = [Problem(gram, y, model.likelihood, data.weights, check=False) for y in data.targets]
+        if self.tune is None:
+            return self._solved(model, problems, self._engine_at(self.eta, self.C), self.n_jobs)
+        grid = {"eta": [self.eta], "C": [self.C]} | dict(_GRID if self.tune == "bound" else self.tune)
+        engines = [self._engine_at(eta, C) for eta, C in product(grid["eta"], grid["C"])]
+        tasks = (delayed(self._solved)(model, problems, engine, None) for engine in engines)
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        return min(found, key=lambda one: certify(one.posteriors, _DELTA).gibbs.value)
+
+    @staticmethod
+    def _solved(model: Model, problems: list[Problem], engine: Margin, n_jobs: int | None) -> Candidate:
+        if len(problems) == 1:
+            return Candidate.of(model, [engine.infer(problems[0])])
+        tasks = (delayed(engine.infer)(problem) for problem in problems)
+        return Candidate.of(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
+
+    def _gram(self, model: Model, X: Any) -> Array | LowRank:
+        """The rows themselves as the factor of a linear kernel, if they are shorter than the Gram matrix."""
+        features = linear_features(model.kernel, X)
+        if features is not None and features.shape[1] < features.shape[0]:
+            return LowRank(features)
+        return super()._gram(model, X)
+
+    def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
+        infos = [posterior.info for posterior in best.posteriors]
+        engine = infos[0]["settings"]
+        return super()._fitted_attributes(best, points, classes) | {
+            "eta_": engine.eta,
+            "C_": engine.C,
+            "gap_": max(info["solution"].gap for info in infos),
+            "n_iter_": max(1, *(info["solution"].iterations for info in infos)),
+            "is_local_optimum_": self.slack == "deviation",
+        }
+
+    def _kernel_values(self, X: Any) -> tuple[Array, Array]:
+        check_is_fitted(self)
+        if self._posteriors[0].problem.root is None:
+            return super()._kernel_values(X)
+        rows = self._points_.transform(check_inputs(self, X, self._pairwise))
+        features = linear_features(with_bias(self.kernel_, self.bias_), rows)
+        assert features is not None
+        return features, np.einsum("ij,ij->i", features, features)
+
+    def _probabilities(self, latent: Latent) -> Array:
+        return step_probabilities(self.likelihood_, latent)
+
+    def _prior_variances(self) -> tuple[float, float]:
+        """Of a weight and of the offset."""
+        check_is_fitted(self)
+        features = linear_features(with_bias(self.kernel_, self.bias_), np.ones((1, 1)))
+        if features is None or self._points_.isometry is not None:
+            raise AttributeError("Weights are there for a linear kernel on dense features only.")
+        return float(features[0, 0] ** 2), float(np.square(features[0, 1:]).sum())
+
+    def _weights(self, posterior: Any) -> tuple[Array, float]:
+        """Mean of the weights and of the offset."""
+        slope, offset = self._prior_variances()
+        return slope * (np.asarray(self._points_.X).T @ posterior.alpha), offset * float(posterior.alpha.sum())
+
+    def _squeezed(self, values: list[Any]) -> Any:
+        return values[0] if len(self.classes_) == 2 else np.stack(values)
+
+
+def _wins(mean: Array, sd: Array, code: int) -> Array:
+    """Probability that one of several independent normal variables is the largest."""
+    own = mean[:, code, None] + sd[:, code, None] * _NODES
+    others = [k for k in range(mean.shape[1]) if k != code]
+    below = np.prod([ndtr((own - mean[:, k, None]) / sd[:, k, None]) for k in others], axis=0)
+    wins: Array = below @ _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
+    return wins

@@ -1,0 +1,97 @@
+"""Displays in the style of scikit-learn: they draw what the layers below return, and compute nothing.
+
+Matplotlib is imported when something is drawn (``bayespoint[plot]``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from .estimators import FeatureConfidence
+
+__all__ = ["FeatureConfidenceDisplay"]
+
+
+class FeatureConfidenceDisplay:
+    """Weights of a linear `GaussianMarginClassifier` with their standard deviations, the surest on top.
+
+    Parameters
+    ----------
+    confidences : sequence of FeatureConfidence
+        As from `GaussianMarginClassifier.feature_confidences`.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from bayespoint.estimators import FeatureConfidence
+    >>> from bayespoint.plots import FeatureConfidenceDisplay
+    >>> display = FeatureConfidenceDisplay([FeatureConfidence("age", 0.4, 0.1), FeatureConfidence("size", -0.1, 0.2)])
+    >>> display.plot().ax_.get_xlabel()
+    'weight, with two standard deviations'
+    """
+
+    def __init__(self, confidences: Sequence[FeatureConfidence]) -> None:
+        self.confidences = confidences
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, top: int = 20, feature_names: Any = None, ax: Any = None) -> Self:
+        """Draw the surest features of a fitted linear machine.
+
+        Parameters
+        ----------
+        estimator : GaussianMarginClassifier
+            Fitted, with a linear kernel and two classes.
+        top : int, default=20
+            How many features.
+        feature_names : sequence of str, optional
+            Their names.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        FeatureConfidenceDisplay
+        """
+        return cls(estimator.feature_confidences(feature_names)[:top]).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None, **options: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **options
+            For `matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        FeatureConfidenceDisplay
+            Itself.
+        """
+        rows = list(reversed(self.confidences))
+        if ax is None:
+            ax = _new_axes(height=1.0 + 0.25 * len(rows))
+        style = {"fmt": "o", "ms": 4, "capsize": 2} | options
+        ax.axvline(0.0, color="0.7", lw=1)
+        ax.errorbar([row.mean for row in rows], np.arange(len(rows)), xerr=[2 * row.sd for row in rows], **style)
+        ax.set_yticks(np.arange(len(rows)), [row.name for row in rows])
+        ax.set_xlabel("weight, with two standard deviations")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _new_axes(width: float = 6.0, height: float = 4.0) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Displays need matplotlib: install bayespoint[plot].") from error
+    _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    return ax
