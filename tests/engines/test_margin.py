@@ -53,7 +53,7 @@ def oracle(X, y, phi, c, scale, target):
     give = np.where(hard, 0.0, scale)
     kept = [y[i] * (X[i] @ mean) >= target[i] + phi * cp.norm(root @ X[i]) - give[i] * slack[i] for i in range(len(y))]
     problem = cp.Problem(cp.Minimize(divergence + price), kept)
-    return problem.solve(solver=cp.CLARABEL, tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+    return problem.solve(solver=cp.CLARABEL)
 
 
 def gaussian(X, y, found):
@@ -102,11 +102,12 @@ def test_agrees_with_a_conic_solver_on_many(case):
 
 
 def test_a_wrong_solution_is_noticed():
-    X, y, phi, c, scale, target = drawn(1)
-    found = gaussian_margin(X @ X.T, y, phi, c / scale, target)
-    assert optimality(X, y, phi, c / scale, target, found) < 1e-4
-    for wrong in (found._replace(alpha=1.01 * found.alpha), found._replace(beta=1.01 * found.beta)):
-        assert optimality(X, y, phi, c / scale, target, wrong) > 1e-4
+    X, y = labelled(np.random.default_rng(1), 30, 4, 0.2)
+    cap, target = np.full(30, 2.0), np.zeros(30)
+    found = gaussian_margin(X @ X.T, y, 1.0, cap, target)
+    assert optimality(X, y, 1.0, cap, target, found) < 1e-6
+    for wrong in (found._replace(alpha=1.0001 * found.alpha), found._replace(beta=1.0001 * found.beta)):
+        assert optimality(X, y, 1.0, cap, target, wrong) > 1e-5
 
 
 def unfinished(steps, *args):
@@ -136,7 +137,7 @@ def test_the_dual_is_a_lower_bound_for_any_beta(shape):
     rng = np.random.default_rng(3)
     X, y = labelled(rng, 15, 4, 0.2)
     geometry = Factor(X) if shape is Factor else Dense(X @ X.T)
-    machine = interior.Machine(geometry, y, 1.5, np.ones(15), np.zeros(15))
+    machine = interior.Machine(geometry, y, np.full(15, 1.5), np.ones(15), np.zeros(15))
     best = gaussian_margin(geometry, y, 1.5, 1.0, tolerance=1e-12)
     without = []
     for _ in range(50):
@@ -161,13 +162,13 @@ def dual(X, y, phi, target, alpha):
     beta = settled(Dense(X @ X.T), alpha, phi)
     log_det = np.linalg.slogdet(np.eye(X.shape[1]) + X.T @ (beta[:, None] * X))[1]
     mean = X.T @ (y * alpha)
-    return target @ alpha - 0.5 * mean @ mean + 0.5 * (log_det + phi**2 * (alpha**2 / beta).sum())
+    return target @ alpha - 0.5 * mean @ mean + 0.5 * (log_det + ((phi * alpha) ** 2 / beta).sum())
 
 
 @pytest.mark.parametrize("shape", [Dense, Factor])
 def test_slope_and_curvature_of_the_dual(shape):
     rng = np.random.default_rng(5)
-    n, phi = 9, 1.3
+    n, phi = 9, rng.uniform(0.5, 2.0, 9)
     X, y = labelled(rng, n, 4, 0.2)
     target, alpha, barrier = rng.normal(size=n), rng.uniform(0.1, 2.0, n), 10.0 ** rng.uniform(-6, 1, n)
     geometry = Factor(X) if shape is Factor else Dense(X @ X.T)
@@ -186,7 +187,9 @@ def test_slope_and_curvature_of_the_dual(shape):
     right = rng.normal(size=n)
     step = solve(right)
     np.testing.assert_allclose(barrier * step - curvature @ step, right, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(respond(right), -curvature @ right - y * (X @ (X.T @ (y * right))), rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(
+        respond(phi * right), -curvature @ right - y * (X @ (X.T @ (y * right))), rtol=1e-3, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("cap", [0.05, 1.0, np.inf])
@@ -305,29 +308,29 @@ def test_a_gap_that_is_left_is_told():
 @pytest.mark.parametrize("case", range(15))
 def test_sweeps_agree_with_newton(case):
     X, y, phi, c, scale, target = drawn(case)
-    found = hildreth(X @ X.T, y, phi, c / scale, target, tolerance=1e-5, max_sweeps=100_000)
+    found = hildreth(X @ X.T, y, phi, c / scale, target, tolerance=1e-4, max_sweeps=100_000)
     newton = gaussian_margin(X @ X.T, y, phi, c / scale, target)
-    assert found.gap <= 1e-5
-    assert found.primal == pytest.approx(newton.primal, rel=2e-5, abs=2e-5)
+    assert found.gap <= 1e-4
+    assert found.primal == pytest.approx(newton.primal, rel=2e-4, abs=2e-4)
     assert newton.primal <= found.primal + 1e-8 * max(1.0, found.primal)
 
 
-def bound_objective(X, y, phi, price, found):
-    mean, cov = gaussian(X, y, found)
+def bound_objective(mean, cov, X, y, phi, price):
+    """``KL + sum_i c_i max(0, phi - z_i)``, from first principles."""
     s = np.sqrt(np.einsum("ij,jk,ik->i", X, cov, X))
     return objective(mean, cov, X, y, phi, price / s, np.zeros(len(y)))
 
 
 def test_scales_that_follow_the_deviations_never_raise_the_objective():
     rng = np.random.default_rng(10)
-    X, y = labelled(rng, 60, 4, 0.2)
+    X, y = labelled(rng, 60, 4, 0.1)
     price = rng.uniform(0.1, 1.0, 60)
     found = [bound_minimising(Factor(X), y, 1.5, price, max_rounds=k) for k in (1, 2, 3, 5, 50)]
-    values = [bound_objective(X, y, 1.5, price, one) for one in found]
+    values = [bound_objective(*gaussian(X, y, one), X, y, 1.5, price) for one in found]
     assert np.all(np.diff(values) <= 1e-9)
-    assert values[-1] < values[0] - 1e-3
+    assert values[-1] < values[0] - 1e-2
     fixed = gaussian_margin(Factor(X), y, 1.5, price / np.sqrt(Factor(X).diag))
-    assert values[0] == pytest.approx(bound_objective(X, y, 1.5, price, fixed))
+    assert values[0] == pytest.approx(bound_objective(*gaussian(X, y, fixed), X, y, 1.5, price))
     assert [one.rounds for one in found[:4]] == [1, 2, 3, 5]
     assert found[-1].is_local
     assert not fixed.is_local

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import make_moons
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, DotProduct
@@ -17,7 +18,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from bayespoint import BayesPointClassifier, bounds
+from bayespoint import BayesianSVC, BayesPointClassifier, bounds
 from bayespoint.bounds import Certificate, binomial_bound, divergence, gibbs_error, seeger_bound
 from bayespoint.engines import EP, Billiard, ClassicBilliard, Corners
 from bayespoint.evidence import log_evidence
@@ -230,7 +231,7 @@ def test_draws_have_no_bound_on_their_mean(engine, blobs):
     drawn = Billiard(draws=20).infer(model.posterior_.problem, rng=0)
     model.set_params(engine=engine)
     model.posterior_ = drawn
-    with refused("No certificate: the bound for draws is on their vote, .*set decision='vote'"):
+    with refused("No certificate: the bound for draws is on their vote, .*decision='vote'"):
         model.certificate()
 
 
@@ -594,3 +595,38 @@ def test_a_standard_error_is_a_positive_number(blobs):
     X, y = blobs
     with pytest.raises(InvalidProblemError, match="se must be a number above 0"):
         fixed().fit(X, y).log_evidence("sampled", se=0.0)
+
+
+# -- support vector machines ---------------------------------------------------------------------------------------
+
+
+def test_a_support_vector_machine_has_a_certificate_too():
+    X, y = make_moons(300, noise=0.1, random_state=0)
+    model = BayesianSVC(C=2.0, gamma=1.0).fit(X, y)
+    certificate = model.certificate()
+    posterior = model.posterior_
+    expected = seeger_bound(gibbs_error(posterior), divergence(posterior), 300, 0.05)
+    assert certificate.gibbs.value == pytest.approx(expected.value)
+    assert certificate.gibbs.value < 0.3
+    machine = BayesianSVC(C=2.0, gamma=1.0, probability="map", engine="laplace").fit(X, y).certificate()
+    assert 0 < machine.gibbs.value < 1
+    tuned = BayesianSVC(optimizer="evidence", random_state=0).fit(X, y)
+    assert tuned.certificate(prior_fraction=0.5).gibbs.value < 0.2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "spread of the features"),
+        ({"kernel": "poly"}, "spread of the features"),
+        ({"gamma": 1.0, "probability": "map"}, "not the mean of this posterior"),
+        ({"gamma": 1.0, "engine": "sample"}, "on their vote"),
+        ({"optimizer": "evidence"}, "tuned"),
+    ],
+    ids=str,
+)
+def test_what_voids_it(settings, message):
+    X, y = make_moons(40, noise=0.1, random_state=0)
+    model = BayesianSVC(random_state=0, **settings).fit(X, y)
+    with pytest.raises(InvalidProblemError, match=message):
+        model.certificate()

@@ -92,6 +92,8 @@ class Dense(NamedTuple):
             kept = 1.0 - np.einsum("ij,ij->j", inverse, inverse)
             variance[strong] = kept[strong] / beta[strong]
             s[np.arange(n), np.arange(n)] = variance
+        if not (variance > 0).all():
+            raise np.linalg.LinAlgError("Variances are lost in rounding.")
         return DenseCovariance(self.gram, beta, s, np.sqrt(variance), log_det)
 
 
@@ -116,11 +118,12 @@ class DenseCovariance(NamedTuple):
 
     def newton(self, phi: Array, y: Array, barrier: Array) -> tuple[Solver, Solver]:
         """Solver of ``(G + N + diag(barrier)) d = right``, and the product with ``N phi^-1``."""
-        response = self._response(phi)
+        scale = phi / self.deviations
+        response = self._response() if phi.any() else np.zeros_like(self.s)  # R
         step = self.gram * y
         step *= y[:, None]
         step = step.T  # symmetric, and in Fortran order
-        step += response
+        step += response * scale * scale[:, None]
         step.T.flat[:: len(y) + 1] += barrier
         lower = _cholesky(step)
 
@@ -132,20 +135,16 @@ class DenseCovariance(NamedTuple):
 
         return solve, respond
 
-    def _response(self, phi: Array) -> Array:
-        """Lower triangle of ``N = phi^2 s^-1 [P/2 + P (2 A - P)^-1 P / 2] s^-1``."""
+    def _response(self) -> Array:
+        """Lower triangle of ``R = P/2 + P (2 A - P)^-1 P / 2``."""
         n = len(self.beta)
-        squares = np.square(self.full())
-        scale = phi / self.deviations
+        squares = np.square(self.full()).T
         root = np.sqrt(self.beta) / self.deviations  # A^-1/2
-        rest = np.asfortranarray(-squares * root * root[:, None])
+        scaled = squares * root[:, None]
+        rest = -scaled * root
         rest[np.arange(n), np.arange(n)] += 2.0
-        right = np.asfortranarray(squares * root[:, None])
-        half = blas.dtrsm(1.0, _cholesky(rest), right, lower=1, overwrite_b=1)
-        total = blas.dsyrk(0.5, half, beta=0.5, c=np.asfortranarray(squares), trans=1, lower=1, overwrite_c=1)
-        total *= scale
-        total *= scale[:, None]
-        return total
+        half = blas.dtrsm(1.0, _cholesky(rest), scaled, lower=1, overwrite_b=1)
+        return blas.dsyrk(0.5, half, beta=0.5, c=squares, trans=1, lower=1, overwrite_c=1)
 
 
 class Factor(NamedTuple):
@@ -271,7 +270,7 @@ class FactorCovariance(NamedTuple):
         return h
 
     def _respond(self, phi: Array, change: Array) -> Array:
-        """``N change`` by conjugate gradients, which converge fast: all eigenvalues are between one and two."""
+        """``N phi^-1 change`` by conjugate gradients, which converge fast: all eigenvalues are between one and two."""
         inner = self.beta / np.square(self.deviations)
         right = _weighted_sum(self.white, change / self.deviations)
         found = 0.5 * right
@@ -286,7 +285,7 @@ class FactorCovariance(NamedTuple):
             found, left = found + length * way, left - length * image
             size, before = float(np.vdot(left, left)), size
             way = left + (size / before) * way
-        return phi**2 / self.deviations * _quadratic(self.white, found)
+        return phi / self.deviations * _quadratic(self.white, found)
 
 
 class _Rows(NamedTuple):

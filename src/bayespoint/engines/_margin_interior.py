@@ -158,7 +158,7 @@ def _interior_point(machine: Machine, tolerance: float, max_iterations: int) -> 
     point, lower, upper = _start(machine)
     best = point
     for iteration in range(max_iterations):
-        if best.gap <= _SURPLUS * tolerance or point.gap > best.gap and best.gap <= tolerance:
+        if best.gap <= _SURPLUS * tolerance or (point.gap > best.gap and best.gap <= tolerance):
             return best, iteration
         try:
             point, lower, upper = _Newton(machine, point, lower, upper).step()

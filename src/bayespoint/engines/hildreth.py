@@ -31,7 +31,7 @@ _BETWEEN_CHECKS = 10  # sweeps at first; a tenth of those made so far later on
 def hildreth(
     gram: Array,
     y: Any,
-    phi: float,
+    phi: Any,
     cap: Any,
     target: Any = 0.0,
     *,
@@ -105,18 +105,19 @@ def _sweep(gram, shared, y, phi, cap, target, alpha, beta, latents, sweeps):  # 
             length, now = gram[i, i], shared[i, i]
             margin = y[i] * latents[i] - alpha[i] * length
             rest = now / max(1.0 - beta[i] * now, 1e-12)  # variance without the row
-            if phi > 0.0:
+            shy = phi[i]
+            if shy > 0.0:
                 # (phi + K / (phi v)) s^2 + (r - m) s - K / phi = 0
-                square, linear, constant = phi + length / (phi * rest), target[i] - margin, length / phi
+                square, linear, constant = shy + length / (shy * rest), target[i] - margin, length / shy
                 root = np.sqrt(linear * linear + 4.0 * square * constant)
                 s = (root - linear) / (2.0 * square) if linear < 0 else 2.0 * constant / (root + linear)
-                new = (1.0 / s - s / rest) / phi
+                new = (1.0 / s - s / rest) / shy
                 if new > cap[i]:  # 1 / s - s / v = phi cap
                     new = cap[i]
-                    pull = 0.5 * phi * new
+                    pull = 0.5 * shy * new
                     s = 1.0 / (pull + np.sqrt(pull * pull + 1.0 / rest))
                 if new > 0.0:
-                    new_beta = phi * new / s
+                    new_beta = shy * new / s
                 else:
                     new, new_beta = 0.0, 0.0
             else:

@@ -96,7 +96,7 @@ class MarginSolution(NamedTuple):
 def gaussian_margin(
     geometry: Geometry | Array,
     y: Any,
-    phi: float,
+    phi: Any,
     cap: Any,
     target: Any = 0.0,
     *,
@@ -112,7 +112,7 @@ def gaussian_margin(
         Gram matrix of the rows under the prior, bias included, or a factor of it. `margin_geometry` picks.
     y : array-like of shape (n,)
         Labels -1 and +1.
-    phi : float
+    phi : float or array-like of shape (n,)
         Standard deviations by which the mean of each margin exceeds its target, at least 0; 0 is the support vector
         machine.
     cap : float or array-like of shape (n,)
@@ -171,9 +171,11 @@ def bound_minimising(
 ) -> MarginSolution:
     """The machine with ``D_i = s_i``, which minimises the bound of Corollary 5: a local optimum.
 
-    The objective ``KL + sum_i c_i max(0, phi + (r_i - y_i mu.x_i) / s_i)`` is not convex. It is convex with the scales
-    D_i held at the deviations of the solution before; a change of scales that does not pay is damped, then dropped, so
-    that the objective never rises.
+    The objective ``KL + sum_i c_i max(0, phi - z_i)``, ``z_i = (y_i mu.x_i - r_i) / s_i``, is not convex. A row that
+    stands at z loses by a larger deviation not phi but z (``-dz = (z ds - dm) / s``), so to hold D_i at s_i and no more
+    would not even go downhill. Each round therefore takes phi_i = z_i between 0 and phi, with a target to match,
+    ``r_i + (phi - phi_i) s_i``: a convex problem with the value and, unless z < 0, the slope of the objective. A change
+    that does not pay is damped, then dropped, so that the objective never rises.
 
     Parameters
     ----------
@@ -187,7 +189,7 @@ def bound_minimising(
     Returns
     -------
     MarginSolution
-        Of the last convex problem; `rounds` tells how many it took.
+        Of the last convex problem, whose primal, slack and gap these are; `rounds` tells how many it took.
 
     Examples
     --------
@@ -198,23 +200,30 @@ def bound_minimising(
     True
     """
     geometry = _as_geometry(geometry)
-    price = np.broadcast_to(np.asarray(price, np.float64), geometry.size)
+    y = np.asarray(y, dtype=np.float64)
+    price, target = (np.broadcast_to(np.asarray(a, np.float64), geometry.size) for a in (price, target))
     if not np.isfinite(price).all():
         raise InvalidProblemError("Slack in units of the deviation needs a finite C.")
 
-    def at(scale: Array, start: Array | None) -> tuple[float, MarginSolution]:
-        found = gaussian_margin(geometry, y, phi, price / scale, target, tolerance=tolerance, start=start)
-        return found.divergence + float(price @ (found.slack / _positive(found.deviations))), found
+    def at(scale: Array, slope: Array, start: Array | None) -> tuple[float, MarginSolution]:
+        """The convex problem with these scales and slopes, and what its solution is worth."""
+        shifted = target + (phi - slope) * scale
+        found = gaussian_margin(geometry, y, slope, price / scale, shifted, tolerance=tolerance, start=start)
+        return found.divergence + float(price @ np.maximum(phi - scores(found), 0.0)), found
 
-    scale = _positive(np.sqrt(geometry.diag))
-    value, found = at(scale, None)
+    def scores(found: MarginSolution) -> Array:
+        return (y * found.latents - target) / _positive(found.deviations)
+
+    scale, slope = _positive(np.sqrt(geometry.diag)), np.full(geometry.size, float(phi))
+    value, found = at(scale, slope, None)
     rounds, damping = 1, 1.0
     while rounds < max_rounds and damping > 0.5**_DAMPINGS:
-        trial = scale ** (1 - damping) * _positive(found.deviations) ** damping
-        new_value, new = at(trial, found.alpha)
+        new_scale = scale ** (1 - damping) * _positive(found.deviations) ** damping
+        new_slope = slope + damping * (np.clip(scores(found), 0.0, phi) - slope)
+        new_value, new = at(new_scale, new_slope, found.alpha)
         rounds += 1
         if new_value < value - _PAYS * max(1.0, abs(value)):
-            scale, value, found = trial, new_value, new
+            scale, slope, value, found = new_scale, new_slope, new_value, new
         else:
             damping *= 0.5
     return found._replace(rounds=rounds)
@@ -240,10 +249,10 @@ class Live(NamedTuple):
     target: Array
 
     @classmethod
-    def of(cls, geometry: Geometry | Array, y: Any, phi: float, cap: Any, target: Any) -> Live:
+    def of(cls, geometry: Geometry | Array, y: Any, phi: Any, cap: Any, target: Any) -> Live:
         geometry = _as_geometry(geometry)
         n, diag = geometry.size, geometry.diag
-        cap, target = (np.array(np.broadcast_to(np.asarray(a, np.float64), n)) for a in (cap, target))
+        phi, cap, target = (np.array(np.broadcast_to(np.asarray(a, np.float64), n)) for a in (phi, cap, target))
         bad = np.flatnonzero((diag <= 0) & np.isinf(cap) & (target > 0))
         if bad.size:
             raise EmptyVersionSpaceError(
@@ -252,7 +261,7 @@ class Live(NamedTuple):
         rows = np.flatnonzero(diag > 0)
         part = geometry if len(rows) == n else geometry.rows(rows)
         return cls(
-            Machine(part, np.asarray(y, np.float64)[rows], float(phi), cap[rows], target[rows]), rows, cap, target
+            Machine(part, np.asarray(y, np.float64)[rows], phi[rows], cap[rows], target[rows]), rows, cap, target
         )
 
     def solution(self, point: Point, iterations: int) -> MarginSolution:
@@ -274,7 +283,8 @@ def _snapped(machine: Machine, point: Point, tolerance: float) -> Point:
     alpha, violations = point.alpha, point.violations
     beside = violations / max(float(np.abs(violations).max(initial=0.0)), 1e-300)
     nothing = alpha < -beside * alpha.max(initial=0.0)
-    everything = np.isfinite(machine.cap) & (machine.cap - alpha < beside * machine.cap)
+    cap = np.where(np.isfinite(machine.cap), machine.cap, 0.0)
+    everything = (cap > 0) & (cap - alpha < beside * cap)
     alpha = np.where(everything, machine.cap, np.where(nothing, 0.0, alpha))
     snapped = evaluate(machine, alpha, np.where(nothing, 0.0, point.beta))
     return snapped if snapped.gap <= max(tolerance, point.gap) else point

@@ -227,6 +227,20 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """The engine of Gaussian posteriors on parts of the rows."""
         return EP()
 
+    @property
+    def _decides_by_vote(self) -> bool:
+        """Whether draws decide by the majority of their signs."""
+        return False
+
+    @property
+    def _scales_by_rows(self) -> bool:
+        """Whether the kernel's length scale is taken from the training rows."""
+        return self.kernel is None or (isinstance(self.kernel, str) and self.kernel in ("rbf", "laplacian"))
+
+    def _not_the_mean(self) -> str | None:
+        """Why predictions are not those of the posterior's mean or vote, if they are not."""
+        return None
+
     @staticmethod
     def _checked(candidate: Candidate) -> Candidate:
         for posterior in candidate.posteriors:

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from .. import readouts
 from .._threads import blas_threads_for
 from .._typing import Array, RandomState
-from ..bounds import Certificate
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
@@ -19,7 +18,7 @@ from ..posteriors import Latent
 from ..problem import Weights, as_generator
 from ..tuning import Model
 from ._base import KernelClassifier, named_engine, step_probabilities
-from ._certificates import certificate, random_part, with_held_out
+from ._certificates import CertifiedMixin
 from ._validation import (
     TrainingSet,
     check_bias,
@@ -41,7 +40,7 @@ _ENGINES = {  # names at the border stand for engines with their default setting
 }
 
 
-class BayesPointClassifier(KernelClassifier):
+class BayesPointClassifier(CertifiedMixin, KernelClassifier):
     """Bayes point machine: a kernel classifier that averages over all classifiers compatible with the labels.
 
     A latent function with a Gaussian process prior decides the label through a step that may be soft (`softness`) and
@@ -242,62 +241,6 @@ class BayesPointClassifier(KernelClassifier):
         rng, share = as_generator(self.random_state), se / np.sqrt(len(problems))
         return Estimate.total([log_evidence(problem, rng, se=share, n_jobs=self.n_jobs) for problem in problems])
 
-    def certificate(
-        self,
-        delta: float = 0.05,
-        *,
-        prior_fraction: float | None = None,
-        X_test: Any = None,
-        y_test: Any = None,
-        trust_inputs: bool = False,
-    ) -> Certificate:
-        """A proven bound on the error of this classifier, from its training rows alone.
-
-        The posterior is taken as a PAC-Bayes posterior against the prior of the kernel. That prior must not have seen
-        the rows that the bound is evaluated on: a kernel tuned on them is refused, and so are features that bear the
-        trace of preprocessing fitted to them.
-
-        Parameters
-        ----------
-        delta : float, default=0.05
-            Probability, over the draw of the training rows, that the bound does not hold.
-        prior_fraction : float, optional
-            Learn kernel and prior on this share of the rows, chosen at random, and evaluate the bound on the others.
-            If the kernel was tuned, the certificate comes with a classifier of its own whose kernel was tuned on that
-            share and whose posterior rests on all rows.
-        X_test, y_test : array-like, optional
-            A held-out set for the bound of a test set beside it.
-        trust_inputs : bool, default=False
-            Whether features that look preprocessed were so on other rows.
-
-        Returns
-        -------
-        Certificate
-            ``certificate.classifier`` is what the bound speaks of.
-
-        See Also
-        --------
-        bayespoint.selection.certify : The same for a pipeline with preprocessing.
-        bayespoint.selection.BoundSearch : Choose among finitely many settings by the bound.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_moons
-        >>> from bayespoint import BayesPointClassifier
-        >>> X, y = make_moons(400, noise=0.1, random_state=0)
-        >>> certificate = BayesPointClassifier(random_state=0).fit(X, y).certificate(prior_fraction=0.5)
-        >>> certificate.bayes_point.value < 0.2
-        True
-        >>> certificate.basis
-        'a prior learned on 200 of 400 rows, the bound is on the others'
-        """
-        check_is_fitted(self)
-        rows = None
-        if prior_fraction is not None:
-            rows = random_part(self._posteriors[0].problem.size, prior_fraction, self.random_state)
-        result = certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
-        return with_held_out(result, X_test, y_test)
-
     # -- translation into the core -------------------------------------------------------------------------------
 
     def _model(self, X: Any, weights: Weights | None) -> Model:
@@ -323,6 +266,10 @@ class BayesPointClassifier(KernelClassifier):
         cross, diag = self._kernel_values(X)
         with blas_threads_for(cross.shape[1]):
             return [readouts.class_probability(posterior, cross, diag) for posterior in self._posteriors]
+
+    @property
+    def _decides_by_vote(self) -> bool:
+        return self.decision == "vote"
 
     @property
     def _gaussian_engine(self) -> EP:

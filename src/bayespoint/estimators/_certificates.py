@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
+from .._typing import RandomState
 from ..bounds import Certificate, binomial_bound, certify, certify_draws
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
@@ -17,12 +19,75 @@ from ..problem import Problem, Weights, as_generator
 from ..tuning import Candidate, Model, infer, maximise_evidence
 from ._validation import weights_of
 
-__all__ = ["certificate", "random_part", "seen_by_prior", "with_held_out"]
+__all__ = ["CertifiedMixin", "certificate", "random_part", "seen_by_prior", "with_held_out"]
 
 _OFFER = (
     "pass prior_fraction=0.5 to learn it on half of them, or fix it beforehand (optimizer=None and a kernel object; "
     "bayespoint.selection.BoundSearch chooses from a finite grid and pays for it)"
 )
+
+
+class CertifiedMixin:
+    """`certificate` for classifiers that decide by the mean of a Gaussian, or by the vote of draws."""
+
+    random_state: RandomState
+    _posteriors: Any
+
+    def certificate(
+        self,
+        delta: float = 0.05,
+        *,
+        prior_fraction: float | None = None,
+        X_test: Any = None,
+        y_test: Any = None,
+        trust_inputs: bool = False,
+    ) -> Certificate:
+        """A proven bound on the error of this classifier, from its training rows alone.
+
+        The posterior is taken as a PAC-Bayes posterior against the prior of the kernel. That prior must not have seen
+        the rows that the bound is evaluated on: a kernel tuned on them is refused, and so are features that bear the
+        trace of preprocessing fitted to them.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability, over the draw of the training rows, that the bound does not hold.
+        prior_fraction : float, optional
+            Learn kernel and prior on this share of the rows, chosen at random, and evaluate the bound on the others.
+            If the kernel was tuned, the certificate comes with a classifier of its own whose kernel was tuned on that
+            share and whose posterior rests on all rows.
+        X_test, y_test : array-like, optional
+            A held-out set for the bound of a test set beside it.
+        trust_inputs : bool, default=False
+            Whether features that look preprocessed were so on other rows.
+
+        Returns
+        -------
+        Certificate
+            ``certificate.classifier`` is what the bound speaks of.
+
+        See Also
+        --------
+        bayespoint.selection.certify : The same for a pipeline with preprocessing.
+        bayespoint.selection.BoundSearch : Choose among finitely many settings by the bound.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from bayespoint import BayesPointClassifier
+        >>> X, y = make_moons(400, noise=0.1, random_state=0)
+        >>> certificate = BayesPointClassifier(random_state=0).fit(X, y).certificate(prior_fraction=0.5)
+        >>> certificate.bayes_point.value < 0.2
+        True
+        >>> certificate.basis
+        'a prior learned on 200 of 400 rows, the bound is on the others'
+        """
+        check_is_fitted(self)
+        rows = None
+        if prior_fraction is not None:
+            rows = random_part(self._posteriors[0].problem.size, prior_fraction, self.random_state)
+        result = certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
+        return with_held_out(result, X_test, y_test)
 
 
 def certificate(
@@ -32,6 +97,7 @@ def certificate(
 
     `choices` is the size of the grid that it was chosen from by the bound.
     """
+    _refuse_unless_mean(estimator)
     if estimator._dropped_rows_:
         raise InvalidProblemError(
             f"No certificate: {estimator._dropped_rows_} rows had weight zero, and a bound needs all rows that were "
@@ -45,6 +111,11 @@ def certificate(
     if prior_rows is None:
         return _with_fixed_prior(estimator, delta, choices)
     return _with_learned_prior(estimator, delta, prior_rows, choices)
+
+
+def _refuse_unless_mean(estimator: Any) -> None:
+    if (reason := estimator._not_the_mean()) is not None:
+        raise InvalidProblemError(f"No certificate: {reason}.")
 
 
 def random_part(n: int, fraction: Any, rng: Any) -> Any:
@@ -82,10 +153,10 @@ def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate
     if all(isinstance(posterior, GaussianPosterior) for posterior in posteriors):
         result = certify(posteriors, delta, choices=choices, basis=basis)
     else:
-        if estimator.decision != "vote":
+        if not estimator._decides_by_vote:
             raise InvalidProblemError(
-                "No certificate: the bound for draws is on their vote, not on their mean; set decision='vote', or use "
-                "engine='ep', whose mean and vote are the same."
+                "No certificate: the bound for draws is on their vote, not on their mean; use engine='ep', whose mean "
+                "and vote are the same, or decision='vote' where there is that choice."
             )
         if not all(getattr(posterior.info.get("settings"), "is_exact", False) for posterior in posteriors):
             raise InvalidProblemError(
@@ -113,6 +184,7 @@ def _with_learned_prior(estimator: Any, delta: float, rows: Any, choices: int) -
     classifier = estimator
     if estimator._prior_saw_ or estimator._tuned_:
         priors, classifier = _refit(estimator, rows, engine)
+        _refuse_unless_mean(classifier)
         posteriors = classifier._posteriors
     else:
         weights = _weights(estimator, rows)
@@ -184,6 +256,6 @@ def seen_by_prior(estimator: Any, model: Model) -> str | None:
     """Why the kernel of a fitted model is not independent of its training rows, if it is not."""
     if estimator.optimizer is not None and model.kernel.n_dims > 0:
         return "the kernel was tuned"
-    if estimator.kernel is None or (isinstance(estimator.kernel, str) and estimator.kernel in ("rbf", "laplacian")):
+    if estimator._scales_by_rows:
         return "the length scale of the kernel was taken from the spread of the features"
     return None

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array, RandomState
 from ..bounds import (
     Bound,
-    Certificate,
     certify,
     divergence,
     gaussian_margin_bound,
@@ -31,7 +30,7 @@ from ..problem import LowRank, Problem, Weights, as_generator
 from ..tuning import Candidate, Model
 from ._base import KernelClassifier, step_probabilities
 from ._callbacks import FitProgress
-from ._certificates import certificate, random_part, with_held_out
+from ._certificates import CertifiedMixin
 from ._inputs import Points
 from ._validation import TrainingSet, check_bias, check_inputs
 
@@ -65,7 +64,7 @@ class FeatureConfidence(NamedTuple):
         return self.mean / self.sd
 
 
-class GaussianMarginClassifier(KernelClassifier):
+class GaussianMarginClassifier(CertifiedMixin, KernelClassifier):
     """A Gaussian over classifiers: the one closest to the prior that puts every training row right with high odds.
 
     It is the natural PAC-Bayes classifier: its divergence from the prior and its training error are what the bound on
@@ -273,49 +272,6 @@ class GaussianMarginClassifier(KernelClassifier):
         return float(1 - right.mean())
 
     # -- guarantees -------------------------------------------------------------------------------------------------
-
-    def certificate(
-        self,
-        delta: float = 0.05,
-        *,
-        prior_fraction: float | None = None,
-        X_test: Any = None,
-        y_test: Any = None,
-        trust_inputs: bool = False,
-    ) -> Certificate:
-        """A proven bound on the error of this classifier, from its training rows alone.
-
-        Parameters
-        ----------
-        delta : float, default=0.05
-            Probability, over the draw of the training rows, that the bound does not hold.
-        prior_fraction : float, optional
-            Take the machine of this share of the rows, chosen at random, as the prior, and evaluate the bound on the
-            others.
-        X_test, y_test : array-like, optional
-            A held-out set for the bound of a test set beside it.
-        trust_inputs : bool, default=False
-            Whether features that look preprocessed were so on other rows.
-
-        Returns
-        -------
-        Certificate
-            By the exact inversion of the relative entropy; see `bounds` for those of the paper.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_blobs
-        >>> from bayespoint import GaussianMarginClassifier
-        >>> X, y = make_blobs(400, centers=2, random_state=0)
-        >>> GaussianMarginClassifier(tune="bound").fit(X, y).certificate().gibbs.value < 0.15
-        True
-        """
-        check_is_fitted(self)
-        rows = None
-        if prior_fraction is not None:
-            rows = random_part(self._posteriors[0].problem.size, prior_fraction, self.random_state)
-        result = certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
-        return with_held_out(result, X_test, y_test)
 
     def bounds(self, delta: float = 0.05) -> dict[str, Bound]:
         """The bounds of the paper on the mean error of a draw, beside the exact inversion; two classes only.

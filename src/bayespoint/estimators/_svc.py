@@ -25,6 +25,7 @@ from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights, as_generator
 from ..tuning import Candidate, Model
 from ._base import KernelClassifier, named_engine
+from ._certificates import CertifiedMixin
 from ._inputs import Points
 from ._validation import TrainingSet, check_bias
 
@@ -42,7 +43,7 @@ _ENGINES = {  # names at the border stand for engines with their default setting
 }
 
 
-class BayesianSVC(KernelClassifier):
+class BayesianSVC(CertifiedMixin, KernelClassifier):
     """Support vector machine as a probabilistic model: class probabilities, evidence, hyper-parameters without a grid.
 
     The machine is the maximum of a posterior over functions with a Gaussian process prior and the likelihood
@@ -307,6 +308,20 @@ class BayesianSVC(KernelClassifier):
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         return named_engine(self.engine, _ENGINES)
+
+    @property
+    def _scales_by_rows(self) -> bool:
+        named = isinstance(self.kernel, str) and self.kernel in ("rbf", "poly")
+        return named and isinstance(self.gamma, str) and self.gamma == "scale"
+
+    def _not_the_mean(self) -> str | None:
+        if hasattr(self, "members_"):
+            return "several sets of hyper-parameters decide together; set average=False"
+        if self.probability == "map" and not all("support" in posterior.info for posterior in self._posteriors):
+            return (
+                "the support vector machine is not the mean of this posterior; use engine='laplace', whose mean it is"
+            )
+        return None
 
     def _climb(self, model: Model, data: Any, engine: EP, rng: np.random.Generator, on_iteration: Any) -> Candidate:
         """The maximum of the evidence asked for, with other plausible hyper-parameters around it if asked for."""
