@@ -174,8 +174,9 @@ def bound_minimising(
     The objective ``KL + sum_i c_i max(0, phi - z_i)``, ``z_i = (y_i mu.x_i - r_i) / s_i``, is not convex. A row that
     stands at z loses by a larger deviation not phi but z (``-dz = (z ds - dm) / s``), so to hold D_i at s_i and no more
     would not even go downhill. Each round therefore takes phi_i = z_i between 0 and phi, with a target to match,
-    ``r_i + (phi - phi_i) s_i``: a convex problem with the value and, unless z < 0, the slope of the objective. A change
-    that does not pay is damped, then dropped, so that the objective never rises.
+    ``r_i + (phi - phi_i) s_i``: a convex problem with the value and the slope of the objective. Only rows on the wrong
+    side (z < 0), which gain by a larger deviation, are not followed there. A change that does not pay is damped, then
+    dropped, so that the objective never rises.
 
     Parameters
     ----------
