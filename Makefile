@@ -39,6 +39,7 @@ bench: .venv/.bench         ## speed as ratios of two programs in one run
 	$(BIN)/python benchmarks/billiard.py
 	$(BIN)/python benchmarks/evidence.py
 	$(BIN)/python benchmarks/svm.py
+	$(BIN)/python benchmarks/margin.py
 
 experiments: .venv/.dev     ## the papers' tables and our own
 	$(BIN)/python experiments/herbrich2001/table1.py
@@ -46,6 +47,9 @@ experiments: .venv/.dev     ## the papers' tables and our own
 	$(BIN)/python experiments/herbrich1999/figure1.py
 	$(BIN)/python experiments/herbrich1999/figure2.py
 	$(BIN)/python experiments/certificates.py
+	for script in experiments/sollich2002/[cefpt]*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python experiments/crammer2009/figure2.py
+	$(BIN)/python experiments/crammer2009/bounds.py
 
 docs: .venv/.docs           ## HTML pages in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

@@ -4,10 +4,10 @@
 
 A bound on the mean error of draws at confidence 95 % by the exact inversion of the relative entropy, for the settings
 with the smallest bound out of a grid. The price of that grid is paid although the prior is the same for all of it;
-"free" leaves it out. Preprocessing is learned on rows that the bound does not use: principal components of MNIST's 3 and
-8 from the other digits, of even against odd from the first 10,000 images, scales of the breast cancer features from the
-third that is held out. Beside each linear machine one with an RBF kernel of a width fixed beforehand (on at most 2,000
-rows).
+"free" leaves it out. Preprocessing is learned on rows that the bound does not use: principal components of MNIST's 3
+and 8 from the other digits, of even against odd from the first 10,000 images, scales of the breast cancer features from
+the third that is held out. Beside each linear machine one with an RBF kernel of a width fixed beforehand (on at most
+2,000 rows).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from datasets import digits, load_arrays
 from report import save
 
 DELTA = 0.05
-ETAS, CS = (0.95, 0.98, 0.99, 0.995, 0.999), (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+ETAS, CS = (0.95, 0.98, 0.99, 0.995), (0.03, 0.1, 0.3, 1.0)
 SEEN = {"mnist": 0.09, "parity": 0.18, "usps": 0.09, "cancer": 0.13}  # to reach
 
 
@@ -91,9 +91,9 @@ def best_of_grid(rows: Rows, kernel: object, limit: int) -> dict[str, float]:
     def bound(model: GaussianMarginClassifier, choices: int) -> float:
         return certify([model.posterior_], DELTA, choices=choices).gibbs.value
 
-    first = min(limit, 3000)
+    first = min(limit, 1000)
     fitted = {setting: bound(machine(*setting, first), 1) for setting in settings}
-    short = sorted(fitted, key=fitted.get)[: 1 if first == len(y) else 4]
+    short = sorted(fitted, key=fitted.get)[: 1 if first == len(y) else 2]
     models = [machine(eta, C, len(y)) for eta, C in short]
     best = min(models, key=lambda model: bound(model, 1))
     terms = certify([best.posterior_], DELTA, choices=len(settings)).gibbs.terms
