@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Logistic, Problem, Step, engines, readouts
 from bayespoint.diagnostics import mcse
-from bayespoint.engines import EP, Billiard, ClassicBilliard, Corners, EllipticalSlice, GibbsSampler, Laplace
+from bayespoint.engines import EP, Billiard, ClassicBilliard, Corners, EllipticalSlice, GibbsSampler, Laplace, Margin
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 
 LIKELIHOODS = {
@@ -26,6 +26,7 @@ ENGINES = {
     "ClassicBilliard": ClassicBilliard(tolerance=1e-3),
     "Corners": Corners(),
     "Laplace": Laplace(),
+    "Margin": Margin(C=np.inf),
 }
 TABLE = {  # columns in the order of LIKELIHOODS
     "EP": [True, True, True, True, True, True],
@@ -35,6 +36,7 @@ TABLE = {  # columns in the order of LIKELIHOODS
     "ClassicBilliard": [True, False, True, False, False, False],
     "Corners": [True, False, True, False, False, False],
     "Laplace": [False, False, False, False, True, False],
+    "Margin": [True, False, False, False, False, False],
 }
 CELLS = [(engine, kind, works) for engine, row in TABLE.items() for kind, works in zip(LIKELIHOODS, row, strict=True)]
 WORKING = [(engine, kind) for engine, kind, works in CELLS if works]
@@ -103,7 +105,7 @@ def test_every_readout_reads_every_posterior(engine, kind):
         assert values.shape == (3,)
         assert np.all((values >= 0) & (values <= 1))
     assert np.all(readouts.flip_probability(posterior) <= 1)
-    if kind == "hard" and engine != "EP":
+    if kind == "hard" and engine not in ("EP", "Margin"):
         with pytest.raises(InvalidProblemError, match=r"^Draws inside hard walls .*\.$"):
             readouts.leave_one_out_probability(posterior)
     else:

@@ -117,6 +117,7 @@ def solve(machine: Machine, tolerance: float, max_iterations: int, start: Array 
     rows, steps = np.arange(0), 0
     for enough in (max(tolerance, _FAIR), *[tolerance] * _ROUNDS):
         rows = _with_violators(rows if enough == tolerance else rows[:0], point.violations)
+        enough = tolerance if len(rows) > n / 2 else enough  # nothing to gain by a closer look
         part, more = _interior_point(machine.on(rows), enough, max_iterations)
         alpha, beta = np.zeros((2, n))
         alpha[rows], beta[rows] = part.alpha, part.beta

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from .._threads import blas_threads_for
 from ..exceptions import InvalidProblemError
+from ..likelihoods import Step
 from ..posteriors import EvidenceGradient, GaussianPosterior
 from ..problem import Problem
 from ._gaussians import site_gaussian
@@ -91,7 +92,7 @@ class Margin:
         Parameters
         ----------
         problem : Problem
-            With a `Step` likelihood, which says how to read the Gaussian; a factor as Gram matrix is solved as one.
+            With the likelihood `Step()`; a factor as Gram matrix is solved as one.
         rng : ignored
             Deterministic; every engine takes a source of randomness.
         start : GaussianPosterior, optional
@@ -102,6 +103,10 @@ class Margin:
         GaussianPosterior
             Without an evidence. ``info["solution"]`` is the `MarginSolution`.
         """
+        if problem.likelihood != Step():
+            raise InvalidProblemError(
+                f"A Gaussian margin machine asks for signs alone: use Step(), not {problem.likelihood}."
+            )
         return _posterior(problem, self._solve(problem, start), self)
 
     def _solve(self, problem: Problem, start: GaussianPosterior | None) -> MarginSolution:

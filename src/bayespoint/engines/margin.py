@@ -280,15 +280,18 @@ class Live(NamedTuple):
 
 
 def _snapped(machine: Machine, point: Point, tolerance: float) -> Point:
-    """Multipliers next to a bound set to it, if the gap bears it: an interior point leaves none at zero."""
+    """Multipliers next to a bound set to it, as many as the gap bears: an interior point leaves none at zero."""
     alpha, violations = point.alpha, point.violations
-    beside = violations / max(float(np.abs(violations).max(initial=0.0)), 1e-300)
-    nothing = alpha < -beside * alpha.max(initial=0.0)
+    beside = violations / max(float(np.abs(violations).max(initial=0.0)), np.finfo(float).tiny)
     cap = np.where(np.isfinite(machine.cap), machine.cap, 0.0)
-    everything = (cap > 0) & (cap - alpha < beside * cap)
-    alpha = np.where(everything, machine.cap, np.where(nothing, 0.0, alpha))
-    snapped = evaluate(machine, alpha, np.where(nothing, 0.0, point.beta))
-    return snapped if snapped.gap <= max(tolerance, point.gap) else point
+    for near in (1.0, 1e-3, 1e-6, 1e-9, 1e-12):
+        nothing = alpha < -near * beside * alpha.max(initial=0.0)
+        everything = (cap > 0) & (cap - alpha < near * beside * cap)
+        bounded = np.where(everything, cap, np.where(nothing, 0.0, alpha))
+        snapped = evaluate(machine, bounded, np.where(nothing, 0.0, point.beta))
+        if snapped.gap <= max(tolerance, point.gap):
+            return snapped
+    return point
 
 
 def _refuse_inseparable(machine: Machine, point: Point) -> None:
