@@ -193,7 +193,7 @@ def normalise(
     *,
     kind: str = "conditional",
     rng: np.random.Generator | None = None,
-    draws: int = 200,
+    draws: int = 80,
 ) -> Candidate:
     """Move C at fixed ``C K`` to where the normalised evidence is stationary, by bisection.
 
@@ -209,7 +209,7 @@ def normalise(
         Which normaliser.
     rng : numpy.random.Generator, optional
         Source of randomness.
-    draws : int, default=200
+    draws : int, default=80
         Draws of the normaliser's slope at each C.
 
     Returns

@@ -288,8 +288,10 @@ def test_rows_of_norm_zero():
 
 @pytest.mark.parametrize("shape", [Dense, Factor])
 @pytest.mark.parametrize("target", [0.0, 1.0])
-def test_labels_that_cannot_be_kept_are_refused(shape, target):
-    X, y = labelled(np.random.default_rng(9), 30, 3, 0.3)
+@pytest.mark.parametrize("few", [10, 1000])
+def test_labels_that_cannot_be_kept_are_refused(shape, target, few, monkeypatch):
+    monkeypatch.setattr(interior, "_FEW", few)
+    X, y = labelled(np.random.default_rng(9), 100, 3, 0.1)
     geometry = Factor(X) if shape is Factor else Dense(X @ X.T)
     with pytest.raises(EmptyVersionSpaceError, match=r"^No function of this kernel .* use a finite C\.$"):
         gaussian_margin(geometry, y, 1.0, np.inf, target)

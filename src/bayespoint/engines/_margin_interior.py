@@ -123,7 +123,8 @@ def solve(machine: Machine, tolerance: float, max_iterations: int, start: Array 
         alpha[rows], beta[rows] = part.alpha, part.beta
         point, steps = evaluate(machine, alpha, beta), steps + more
         best = point if point.gap <= best.gap else best
-        if best.gap <= tolerance or more == max_iterations or (len(rows) == n and enough == tolerance):
+        failed = more == max_iterations or not np.isfinite(part.gap)
+        if best.gap <= tolerance or failed or (len(rows) == n and enough == tolerance):
             break
     return best, steps
 
@@ -158,14 +159,15 @@ def _settled(machine: Machine, alpha: Array) -> Array:
 def _interior_point(machine: Machine, tolerance: float, max_iterations: int) -> tuple[Point, int]:
     point, lower, upper = _start(machine)
     best = point
+    plenty = tolerance if tolerance >= _FAIR else _SURPLUS * tolerance
     for iteration in range(max_iterations):
-        if best.gap <= _SURPLUS * tolerance or (point.gap > best.gap and best.gap <= tolerance):
+        if best.gap <= plenty or (point.gap > best.gap and best.gap <= tolerance):
             return best, iteration
         try:
             point, lower, upper = _Newton(machine, point, lower, upper).step()
         except np.linalg.LinAlgError:  # rounding: the end of the road, or a problem without a solution
             return best, iteration
-        if point.gap <= best.gap:
+        if point.gap < best.gap:
             best = point
     return best, max_iterations
 

@@ -258,7 +258,7 @@ def _normaliser_draws(
     likelihood = hinge_of(problem)
     path = normaliser_path(problem, kind)
     with blas_threads_for(problem.size):
-        burn_in = 100 if start is None else 20
+        burn_in = 50 if start is None else 20
         states = path.draw(1, rng).states[:, 0]
         if start is not None:  # of another rank, perhaps
             rank = min(start.shape[1], states.shape[1])
