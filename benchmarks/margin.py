@@ -82,7 +82,7 @@ def against_sweeps():
 
 
 def against_size(rows, columns, tolerance):
-    print(f"\nfactor, phi = 1, C = 1, 10 % noise, gap {tolerance:g}: seconds (steps)")
+    print(f"\nfactor, phi = 1, C = 1, about 2 % of the labels wrong, gap {tolerance:g}: seconds (steps)")
     print(f"{'n':>7s}" + "".join(f"{'d = ' + str(d):>16s}" for d in columns))
     for n in rows:
         line = f"{n:7d}"

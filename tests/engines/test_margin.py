@@ -286,6 +286,21 @@ def test_rows_of_norm_zero():
         gaussian_margin(gram, labels, 1.0, np.inf, 1.0)
 
 
+def test_nothing_but_rows_of_norm_zero():
+    for geometry in (Dense(np.zeros((2, 2))), Factor(np.zeros((2, 3)))):
+        found = gaussian_margin(geometry, [1, -1], 1.0, 2.0, [0.0, 1.0])
+        np.testing.assert_array_equal(found.alpha, [0.0, 2.0])
+        assert found.primal == found.dual == 2.0
+
+
+@pytest.mark.parametrize("shape", [Dense, Factor])
+@pytest.mark.parametrize("cap", [1e3, 1e6])
+def test_high_prices(shape, cap):
+    X, y = labelled(np.random.default_rng(11), 50, 4, 0.5)
+    found = gaussian_margin(Factor(X) if shape is Factor else Dense(X @ X.T), y, 2.0, cap, 1.0, tolerance=1e-8)
+    assert found.gap <= 1e-8
+
+
 @pytest.mark.parametrize("shape", [Dense, Factor])
 @pytest.mark.parametrize("target", [0.0, 1.0])
 @pytest.mark.parametrize("few", [10, 1000])

@@ -110,6 +110,8 @@ def solve(machine: Machine, tolerance: float, max_iterations: int, start: Array 
     near their margins or short of them, and rows join as they turn out to miss theirs.
     """
     n = len(machine.y)
+    if n == 0:
+        return evaluate(machine, machine.y, machine.y), 0
     if n <= _FEW:
         return _interior_point(machine.on(np.arange(n)), tolerance, max_iterations)
     alpha = _from_fewer_rows(machine, max_iterations) if start is None else start

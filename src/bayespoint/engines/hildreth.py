@@ -83,11 +83,13 @@ def _sweep_until(machine: Machine, tolerance: float, max_sweeps: int) -> tuple[P
     geometry = machine.geometry
     assert isinstance(geometry, Dense)
     alpha, beta = np.zeros((2, len(machine.y)))
-    best = evaluate(machine, alpha, beta)
+    best = evaluate(machine, alpha.copy(), beta.copy())
     sweeps = 0
     while best.gap > tolerance and sweeps < max_sweeps:
         some = min(max(_BETWEEN_CHECKS, sweeps // 10), max_sweeps - sweeps)
-        shared = geometry.covariance(beta).full()  # afresh at every check: changes of rank one add up rounding
+        shared = np.ascontiguousarray(
+            geometry.covariance(beta).s
+        )  # afresh at every check: changes of rank one add up rounding
         latents = geometry.latents(machine.y * alpha)
         _sweep(geometry.gram, shared, machine.y, machine.phi, machine.cap, machine.target, alpha, beta, latents, some)
         sweeps += some
