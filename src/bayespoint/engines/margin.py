@@ -22,12 +22,11 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
-from ..problem import low_rank_factor
+from ..problem import LowRank, separating_latents
 from ._margin_geometry import Dense, Factor, Geometry, margin_geometry
 from ._margin_interior import Machine, Point, evaluate, relative_gap, solve
 
@@ -295,22 +294,13 @@ def _snapped(machine: Machine, point: Point, tolerance: float) -> Point:
 
 
 def _refuse_inseparable(machine: Machine, point: Point) -> None:
-    """Raise if no function has the labels of all rows that allow no slack as its signs: a linear programme."""
+    """Raise if no function has the labels of all rows that allow no slack as its signs."""
     hard = np.flatnonzero(np.isinf(machine.cap))
     if np.isfinite(point.primal) or not hard.size:
         return
     part = machine.geometry.rows(hard)
-    factor = part.factor if isinstance(part, Factor) else low_rank_factor(part.gram)
-    rows = machine.y[hard, None] * factor / np.sqrt(part.diag)[:, None]
-    n, rank = rows.shape
-    answer = linprog(
-        np.r_[np.zeros(rank), -1.0],
-        A_ub=np.c_[-rows, np.ones(n)],
-        b_ub=np.zeros(n),
-        bounds=[(-1, 1)] * rank + [(None, 1)],
-        method="highs",
-    )
-    if answer.x is None or answer.x[-1] <= 1e-9:
+    gram = LowRank(part.factor) if isinstance(part, Factor) else part.gram
+    if separating_latents(gram, machine.y[hard]) is None:
         raise EmptyVersionSpaceError(
             "No function of this kernel separates the training labels, so no margin can be kept without slack: "
             "use a finite C."
