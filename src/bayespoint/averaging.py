@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._typing import Array
-from .exceptions import InferenceWarning
 from .problem import Weights, as_generator
-from .tuning import Candidate, infer
+from .tuning import Candidate, infer_quietly
 
 __all__ = ["Weighted", "plausible_candidates"]
 
@@ -113,9 +111,7 @@ class _Neighbourhood:
     def at(self, shift: Array) -> Candidate:
         theta = self.centre.copy()
         theta[self.free] += shift
-        with warnings.catch_warnings():  # an implausible set gets no weight
-            warnings.simplefilter("ignore", InferenceWarning)
-            return infer(self.best.model.at(theta), *self.data, start=self.best)
+        return infer_quietly(self.best.model.at(theta), *self.data, start=self.best)
 
     def contains(self, shifts: Array) -> Any:
         theta = self.centre[self.free] + shifts

@@ -13,7 +13,6 @@ draws. There are two ways up.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,12 +22,11 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Su
 
 from ._typing import Array
 from .evidence.svm_gradients import normaliser_gradient, normaliser_slope
-from .exceptions import InferenceWarning
 from .kernel_gradients import contract_gradient
 from .likelihoods import Hinge
 from .posteriors import GaussianPosterior
 from .problem import Problem, Weights, as_generator
-from .tuning import Candidate, Model, infer
+from .tuning import Candidate, Model, infer, infer_quietly
 
 __all__ = ["at_fixed_product", "is_no_better_than_a_coin", "maximise_normalised_evidence", "normalise"]
 
@@ -144,9 +142,7 @@ class _Slopes:
         self.end: Array | None = None
 
     def candidate(self, model: Model, start: Candidate | None) -> Candidate:
-        with warnings.catch_warnings():  # a rough patch on the way up is not the user's concern
-            warnings.simplefilter("ignore", InferenceWarning)
-            return infer(model, self.X, *self.data, start=start, n_jobs=self.n_jobs)
+        return infer_quietly(model, self.X, *self.data, start=start, n_jobs=self.n_jobs)
 
     def at(self, candidate: Candidate) -> Array:
         """Gradient in ``model.theta``: that of every posterior's naive evidence less that of the common normaliser."""

@@ -137,6 +137,13 @@ def infer(
     return Candidate.of(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
 
 
+def infer_quietly(*args: Any, **options: Any) -> Candidate:
+    """`infer` on the way to somewhere: a rough patch there is not the user's concern."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)
+        return infer(*args, **options)
+
+
 def maximise_evidence(
     model: Model,
     X: Any,
@@ -256,9 +263,7 @@ class _Climb:
         self.run(model, self.best.model.theta)
 
     def negative_evidence(self, theta: Array, model: Model) -> tuple[float, Array]:
-        with warnings.catch_warnings():  # a rough patch on the way up is not the user's concern
-            warnings.simplefilter("ignore", InferenceWarning)
-            candidate = infer(model.at(theta), *self.data, start=self.last, n_jobs=self.n_jobs)
+        candidate = infer_quietly(model.at(theta), *self.data, start=self.last, n_jobs=self.n_jobs)
         self.evaluations += 1
         self.last = candidate
         value = candidate.log_evidence
