@@ -12,7 +12,7 @@ import bayespoint
 ROOT = Path(bayespoint.__file__).parent
 LAYERS = [
     {"_typing", "_threads", "exceptions"},
-    {"features", "kernels", "likelihoods"},
+    {"features", "kernels", "likelihoods", "natural"},
     {"kernel_gradients"},
     {"problem", "whitening", "posteriors"},
     {"engines", "readouts", "bounds", "evidence", "diagnostics"},

@@ -12,6 +12,7 @@ from scipy.linalg import blas, lapack
 
 from ._typing import Array
 from .exceptions import InvalidProblemError
+from .natural import NaturalGaussian
 from .problem import Problem
 from .whitening import Whitened
 
@@ -71,12 +72,16 @@ class SiteFactor:
 
 @dataclass(frozen=True, eq=False)
 class LowRankSiteFactor:
-    """The same for ``K = M M'``, in its coordinates: their posterior covariance is ``(I + M'T M)^-1 = root' root``."""
+    """The same for ``K = M M'``, in its coordinates: their posterior covariance is ``(I + M'T M)^-1 = root' root``.
+
+    Where the coordinates have another prior, its precision takes the place of I; `centre` is their posterior mean.
+    """
 
     rows: Array
     tau: Array
     root: Array
     log_det: float
+    centre: Array
 
     def explain(self, cross: Array) -> Array:
         """Prior variance that the data explain, for each column of coordinates."""
@@ -164,8 +169,16 @@ class GaussianPosterior:
     @cached_property
     def mean_weights(self) -> Array:
         """Weights of the posterior mean as one function: `alpha`, for a low-rank problem its coordinates."""
+        return self.factor.centre if isinstance(self.factor, LowRankSiteFactor) else self.alpha
+
+    @cached_property
+    def natural(self) -> NaturalGaussian:
+        """Gaussian over the coordinates of a low-rank problem: the prior of rows still to come."""
         root = self.problem.root
-        return self.alpha if root is None else root.T @ self.alpha
+        if root is None:
+            raise InvalidProblemError("Only a low-rank problem has coordinates that other rows share: use LowRank.")
+        prior = NaturalGaussian.standard(root.shape[1]) if self.problem.prior is None else self.problem.prior
+        return prior + NaturalGaussian.of_sites(root, self.tau, self.nu)
 
     def expectation(self, function: Callable[[Array, Array], Array], cross: Array, diag: Array) -> Array:
         """Posterior expectation at new points of a function given as its mean under a latent N(mean, variance)."""

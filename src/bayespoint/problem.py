@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from ._typing import Array
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
 from .likelihoods import Likelihood
+from .natural import NaturalGaussian
 
 __all__ = ["LowRank", "Problem", "Weights"]
 
@@ -63,6 +64,9 @@ class LowRank:
     ----------
     factor : array-like of shape (n, rank)
         The rows M: features of a linear kernel, or a Cholesky factor.
+    prior : NaturalGaussian, optional
+        Prior of the coordinates w if it is not N(0, I): what other rows have told about them. Only expectation
+        propagation takes one.
 
     Examples
     --------
@@ -77,11 +81,16 @@ class LowRank:
     """
 
     factor: Array
+    prior: NaturalGaussian | None = None
 
     def __post_init__(self) -> None:
         factor = np.ascontiguousarray(self.factor, dtype=np.float64)
         if factor.ndim != 2 or not np.isfinite(factor).all():
             raise InvalidProblemError("The factor of a low-rank Gram matrix must be a finite matrix, one row a point.")
+        if self.prior is not None and self.prior.rank != factor.shape[1]:
+            raise InvalidProblemError(
+                f"The prior is over {self.prior.rank} coordinates, but the rows have {factor.shape[1]}."
+            )
         object.__setattr__(self, "factor", factor)
 
     def __len__(self) -> int:
@@ -149,21 +158,37 @@ class Problem:
         """The factor M of a low-rank Gram matrix, None if it is a dense one."""
         return self.gram.factor if isinstance(self.gram, LowRank) else None
 
+    @property
+    def prior(self) -> NaturalGaussian | None:
+        """Prior of the coordinates of a low-rank Gram matrix, None if it is N(0, I)."""
+        return self.gram.prior if isinstance(self.gram, LowRank) else None
+
+    def refuse_prior(self) -> None:
+        """Raise unless coordinates have the prior N(0, I)."""
+        if self.prior is not None:
+            raise InvalidProblemError(
+                "Only expectation propagation takes a prior of the coordinates that is not N(0, I): use the EP engine."
+            )
+
     @cached_property
     def dense(self) -> Array:
         """The Gram matrix as an array, whatever it was given as."""
-        return self.gram.factor @ self.gram.factor.T if isinstance(self.gram, LowRank) else self.gram
+        if not isinstance(self.gram, LowRank):
+            return self.gram
+        self.refuse_prior()
+        return self.gram.factor @ self.gram.factor.T
 
     @cached_property
     def diag(self) -> Array:
         """Prior variances of the latents."""
-        if isinstance(self.gram, LowRank):
-            return np.einsum("ij,ij->i", self.gram.factor, self.gram.factor)
-        return np.diagonal(self.gram)
+        if not isinstance(self.gram, LowRank):
+            return np.diagonal(self.gram)
+        m = self.gram.factor
+        return np.einsum("ij,ij->i", m if self.prior is None else m @ self.prior.covariance, m)
 
     def part(self, rows: Any) -> Array | LowRank:
         """The Gram matrix of some of the rows, dense or by its factor as the whole is."""
-        return self.dense[np.ix_(rows, rows)] if self.root is None else LowRank(self.root[rows])
+        return self.dense[np.ix_(rows, rows)] if self.root is None else LowRank(self.root[rows], self.prior)
 
     @property
     def exponents(self) -> Array:

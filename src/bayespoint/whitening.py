@@ -114,6 +114,7 @@ def whiten(problem: Problem) -> Whitened:
     4
     """
     if problem.root is not None:
+        problem.refuse_prior()
         return Whitened(problem.root, None, problem.likelihood.softness)
     n = problem.size
     tolerance = n * np.finfo(float).eps * float(problem.diag.max())

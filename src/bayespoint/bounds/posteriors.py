@@ -49,6 +49,7 @@ def divergence(
     >>> round(divergence(posterior), 4)  # of N(+-0.798, 0.363) to N(0, 1), twice
     1.0123
     """
+    posterior.problem.refuse_prior()
     value = _sites(posterior, posterior.mean, posterior.variance) - _log_normaliser(posterior)
     if prior is not None:
         if rows is None or len(rows) != prior.problem.size:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from .._typing import Array
+from ..natural import NaturalGaussian
 from ..posteriors import LowRankSiteFactor, SiteFactor
 from ..problem import Problem
 
@@ -19,7 +20,7 @@ def site_gaussian(problem: Problem, tau: Array, nu: Array) -> SiteGaussian:
     if problem.root is None:
         built = dense_gaussian(problem.dense, problem.diag, tau, nu)
     else:
-        built = low_rank_gaussian(problem.root, problem.diag, tau, nu)
+        built = low_rank_gaussian(problem.root, problem.diag, tau, nu, problem.prior)
     assert built is not None  # precisions are not negative
     return built
 
@@ -34,17 +35,22 @@ def dense_gaussian(gram: Array, diag: Array, tau: Array, nu: Array) -> SiteGauss
     return factor, alpha, blas.dsymv(1.0, gram.T, alpha, lower=1), var
 
 
-def low_rank_gaussian(m: Array, diag: Array, tau: Array, nu: Array) -> SiteGaussian | None:
-    """The same for ``gram = M M'``, by ``I + M'T M = L L'`` in O(n r^2)."""
-    lower, failed = lapack.dpotrf(np.eye(m.shape[1]) + (m.T * tau) @ m, lower=1)
+def low_rank_gaussian(
+    m: Array, diag: Array, tau: Array, nu: Array, prior: NaturalGaussian | None = None
+) -> SiteGaussian | None:
+    """The same for ``gram = M M'``, by ``P + M'T M = L L'`` in O(n r^2), P the precision of the prior or I."""
+    precision, log_det = (np.eye(m.shape[1]), 0.0) if prior is None else (prior.precision, prior.log_det)
+    lower, failed = lapack.dpotrf(precision + (m.T * tau) @ m, lower=1)
     if failed:
         return None
     root = np.asfortranarray(lapack.dtrtri(lower, lower=1)[0])
     white = blas.dtrmm(1.0, root, m.T, lower=1)  # columns M_i, whitened
     var = np.einsum("ij,ij->j", white, white)
     var = np.where(var > 0, var, diag / (1 + diag * tau))
-    mean = (white @ nu) @ white
-    factor = LowRankSiteFactor(m, tau, root, 2 * float(np.log(np.diagonal(lower)).sum()))
+    pushed = white @ nu if prior is None else white @ nu + root @ prior.shift
+    mean = pushed @ white
+    log_det = 2 * float(np.log(np.diagonal(lower)).sum()) - log_det
+    factor = LowRankSiteFactor(m, tau, root, log_det, root.T @ pushed)
     return factor, nu - tau * mean, mean, var
 
 

@@ -24,6 +24,7 @@ from scipy.linalg import blas
 from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
+from ..natural import NaturalGaussian
 from ..posteriors import EvidenceGradient, GaussianPosterior, LowRankSiteFactor, SiteFactor
 from ..problem import Problem
 from ._gaussians import SiteGaussian, dense_gaussian, low_rank_gaussian
@@ -156,6 +157,7 @@ class _Rows(NamedTuple):
 
     gram: Array | None  # None for a low-rank problem
     root: Array | None
+    prior: NaturalGaussian | None
     diag: Array
     y: Array
     likelihood: Any
@@ -174,7 +176,8 @@ class _Rows(NamedTuple):
                 gram = gram.copy()
                 np.fill_diagonal(gram, diag)
         likelihood = problem.likelihood
-        return cls(gram, problem.root, diag, problem.y, likelihood, copies, power, likelihood.is_log_concave)
+        log_concave = likelihood.is_log_concave
+        return cls(gram, problem.root, problem.prior, diag, problem.y, likelihood, copies, power, log_concave)
 
     @property
     def size(self) -> int:
@@ -187,7 +190,7 @@ class _Rows(NamedTuple):
 
     def gaussian(self, tau: Array, nu: Array) -> SiteGaussian | None:
         if self.root is not None:
-            return low_rank_gaussian(self.root, self.diag, tau, nu)
+            return low_rank_gaussian(self.root, self.diag, tau, nu, self.prior)
         assert self.gram is not None
         return dense_gaussian(self.gram, self.diag, tau, nu)
 
@@ -310,7 +313,7 @@ def _coordinates(rows: _Rows, state: _State) -> tuple[Array, Array]:
         cov = gram - blas.dgemm(1.0, blas.dgemm(1.0, gram.T, state.factor.dense()), gram.T)
         return np.asfortranarray(cov), state.mean.copy()
     assert isinstance(state.factor, LowRankSiteFactor)
-    return np.asfortranarray(state.factor.root.T @ state.factor.root), rows.root.T @ state.alpha
+    return np.asfortranarray(state.factor.root.T @ state.factor.root), state.factor.centre.copy()
 
 
 def _posterior(problem: Problem, rows: _Rows, state: _State, info: dict[str, Any]) -> GaussianPosterior:
@@ -326,6 +329,9 @@ def _posterior(problem: Problem, rows: _Rows, state: _State, info: dict[str, Any
     log_evidence = float(
         -0.5 * state.factor.log_det + 0.5 * (nu * state.mean).sum() + (rows.copies * (state.log_z + exchange)).sum()
     )
+    if rows.prior is not None:
+        assert isinstance(state.factor, LowRankSiteFactor)
+        log_evidence += 0.5 * float(rows.prior.shift @ (state.factor.centre - rows.prior.mean))
     if not np.isfinite(log_evidence):
         raise InvalidProblemError("Expectation propagation broke down: rescale the kernel, or raise softness or noise.")
     by_parameter = rows.likelihood.log_normaliser_gradient(rows.y, state.cavity_mean, state.cavity_var, rows.power)

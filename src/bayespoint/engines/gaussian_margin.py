@@ -107,6 +107,7 @@ class Margin:
             raise InvalidProblemError(
                 f"A Gaussian margin machine asks for signs alone: use Step(), not {problem.likelihood}."
             )
+        problem.refuse_prior()
         return _posterior(problem, self._solve(problem, start), self)
 
     def _solve(self, problem: Problem, start: GaussianPosterior | None) -> MarginSolution:
