@@ -11,10 +11,11 @@ import bayespoint
 
 ROOT = Path(bayespoint.__file__).parent
 LAYERS = [
-    {"_typing", "_threads", "exceptions"},
+    {"_nonzeros", "_typing", "_threads", "exceptions"},
     {"features", "kernels", "likelihoods", "natural"},
-    {"kernel_gradients"},
+    {"kernel_gradients", "low_rank"},
     {"problem", "whitening", "posteriors"},
+    {"bases"},
     {"engines", "readouts", "bounds", "evidence", "diagnostics"},
     {"tuning"},
     {"averaging", "svm_tuning", "generative"},

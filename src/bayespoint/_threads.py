@@ -17,7 +17,7 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_threads_for"]
+__all__ = ["blas_threads", "blas_threads_for"]
 
 _SMALL = 500
 
@@ -34,6 +34,11 @@ def blas_threads_for(rows: int) -> Iterator[None]:
             yield
     finally:
         _limit.leave()
+
+
+def blas_threads() -> int:
+    """How many threads the linear algebra library takes, which those who run many processes keep in bounds."""
+    return max((library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"), default=1)
 
 
 class _Limit:

@@ -16,9 +16,11 @@ from .kernels import kernel_values
 
 __all__ = ["contract_gradient"]
 
+_STEP = 1e-5  # of differences in log-parameters
 
-def contract_gradient(kernel: Kernel, X: Any, g: Array) -> Array:
-    """Derivative of ``sum_ij g_ij k(x_i, x_j)`` in ``kernel.theta``, `g` held fixed.
+
+def contract_gradient(kernel: Kernel, X: Any, g: Array, Z: Any = None) -> Array:
+    """Derivative of ``sum_ij g_ij k(x_i, z_j)`` in ``kernel.theta``, `g` held fixed.
 
     Parameters
     ----------
@@ -26,8 +28,10 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array) -> Array:
         Kernel with `theta`.
     X : ndarray of shape (n, n_features)
         Points.
-    g : ndarray of shape (n, n)
-        Symmetric matrix.
+    g : ndarray of shape (n, m)
+        Any matrix; a symmetric one without `Z`.
+    Z : ndarray of shape (m, n_features), optional
+        Other points; `X` itself by default.
 
     Returns
     -------
@@ -44,29 +48,30 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array) -> Array:
     if kernel.n_dims == 0:
         return np.empty(0)
     if isinstance(kernel, Sum):
-        return np.r_[contract_gradient(kernel.k1, X, g), contract_gradient(kernel.k2, X, g)]
+        return np.r_[contract_gradient(kernel.k1, X, g, Z), contract_gradient(kernel.k2, X, g, Z)]
     if isinstance(kernel, Product):
-        return np.r_[_product_side(kernel.k1, kernel.k2, X, g), _product_side(kernel.k2, kernel.k1, X, g)]
+        return np.r_[_product_side(kernel.k1, kernel.k2, X, g, Z), _product_side(kernel.k2, kernel.k1, X, g, Z)]
     if isinstance(kernel, Exponentiation):
-        base = kernel_values(kernel.kernel, X)
-        return contract_gradient(kernel.kernel, X, g * kernel.exponent * base ** (kernel.exponent - 1))
+        base = kernel_values(kernel.kernel, X, Z)
+        return contract_gradient(kernel.kernel, X, g * kernel.exponent * base ** (kernel.exponent - 1), Z)
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * g.sum()])
     if type(kernel) is RBF:
-        return _rbf(kernel, X, g)
+        return _rbf(kernel, X, g) if Z is None else _rbf_between(kernel, X, Z, g)
+    if Z is not None:  # kernels of scikit-learn have a gradient between points and themselves only
+        return _by_differences(kernel, X, Z, g)
     _, gradient = kernel(X, eval_gradient=True)
     return np.einsum("ij,ijp->p", g, gradient)
 
 
-def _product_side(varied: Kernel, other: Kernel, X: Any, g: Array) -> Array:
+def _product_side(varied: Kernel, other: Kernel, X: Any, g: Array, Z: Any) -> Array:
     """Derivative in the parameters of one factor of a product."""
     if varied.n_dims == 0:
         return np.empty(0)
     if isinstance(varied, ConstantKernel):  # no need of its n x n matrix
-        return np.array([varied.constant_value * np.vdot(g, kernel_values(other, X))])
-    return contract_gradient(
-        varied, X, g * (other.constant_value if isinstance(other, ConstantKernel) else kernel_values(other, X))
-    )
+        return np.array([varied.constant_value * np.vdot(g, kernel_values(other, X, Z))])
+    factor = other.constant_value if isinstance(other, ConstantKernel) else kernel_values(other, X, Z)
+    return contract_gradient(varied, X, g * factor, Z)
 
 
 def _rbf(kernel: RBF, X: Any, g: Array) -> Array:
@@ -77,3 +82,19 @@ def _rbf(kernel: RBF, X: Any, g: Array) -> Array:
     np.fill_diagonal(m, 0.0)  # a point has no distance from itself; left in, it would cancel only up to rounding
     by_feature = 2 * (m.sum(axis=1) @ np.square(scaled) - np.einsum("ip,ip->p", scaled, m @ scaled))
     return np.asarray(by_feature if kernel.anisotropic else [by_feature.sum()])
+
+
+def _rbf_between(kernel: RBF, X: Any, Z: Any, g: Array) -> Array:
+    """The same between two sets of points."""
+    centre = np.mean(Z, axis=0)
+    x, z = (np.asarray(X) - centre) / kernel.length_scale, (np.asarray(Z) - centre) / kernel.length_scale
+    m = g * kernel_values(kernel, X, Z)
+    by_feature = m.sum(axis=1) @ np.square(x) + m.sum(axis=0) @ np.square(z) - 2 * np.einsum("ip,ip->p", x, m @ z)
+    return np.asarray(by_feature if kernel.anisotropic else [by_feature.sum()])
+
+
+def _by_differences(kernel: Kernel, X: Any, Z: Any, g: Array) -> Array:
+    theta = kernel.theta
+    steps = _STEP * np.eye(len(theta))
+    ends = [[kernel_values(kernel.clone_with_theta(t), X, Z) for t in (theta + h, theta - h)] for h in steps]
+    return np.array([np.vdot(g, up - down) / (2 * _STEP) for up, down in ends])

@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 from ._typing import Array
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
+from .kernel_rows import KernelRows
 from .likelihoods import Likelihood
 from .natural import NaturalGaussian
 
@@ -103,8 +104,9 @@ class Problem:
 
     Parameters
     ----------
-    gram : array-like of shape (n, n) or LowRank
-        Symmetric positive semi-definite Gram matrix of the training points, bias included; or its factor.
+    gram : array-like of shape (n, n), LowRank or KernelRows
+        Symmetric positive semi-definite Gram matrix of the training points, bias included; or its factor; or a kernel
+        and its inputs, for engines that want rows.
     y : array-like of shape (n,)
         Labels -1 and +1.
     likelihood : Step or Hinge
@@ -123,7 +125,7 @@ class Problem:
     2
     """
 
-    gram: Array | LowRank
+    gram: Array | LowRank | KernelRows
     y: Array
     likelihood: Likelihood
     weights: Weights | None = None
@@ -131,7 +133,7 @@ class Problem:
 
     def __post_init__(self, check: bool) -> None:
         gram = self.gram
-        if not isinstance(gram, LowRank):
+        if not isinstance(gram, LowRank | KernelRows):
             gram = np.ascontiguousarray(gram, dtype=np.float64)  # engines read it by rows
             if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
                 raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
@@ -143,7 +145,7 @@ class Problem:
             raise InvalidProblemError(f"y must hold {len(gram)} labels -1 or +1, one for each row of the Gram matrix.")
         if weights is not None and not (weights.copies.shape == y.shape and weights.are_positive):
             raise InvalidProblemError(f"weights must be {len(gram)} finite positive numbers; drop rows of weight zero.")
-        if check and not isinstance(gram, LowRank):
+        if check and isinstance(gram, np.ndarray):
             check_gram(gram)
         for name, value in (("gram", gram), ("y", y), ("weights", weights)):
             object.__setattr__(self, name, value)
@@ -174,7 +176,7 @@ class Problem:
     def dense(self) -> Array:
         """The Gram matrix as an array, whatever it was given as."""
         if not isinstance(self.gram, LowRank):
-            return self.gram
+            return self.gram.dense if isinstance(self.gram, KernelRows) else self.gram
         self.refuse_prior()
         return self.gram.factor @ self.gram.factor.T
 
@@ -182,12 +184,14 @@ class Problem:
     def diag(self) -> Array:
         """Prior variances of the latents."""
         if not isinstance(self.gram, LowRank):
-            return np.diagonal(self.gram)
+            return self.gram.diag if isinstance(self.gram, KernelRows) else np.diagonal(self.gram)
         m = self.gram.factor
         return np.einsum("ij,ij->i", m if self.prior is None else m @ self.prior.covariance, m)
 
-    def part(self, rows: Any) -> Array | LowRank:
-        """The Gram matrix of some of the rows, dense or by its factor as the whole is."""
+    def part(self, rows: Any) -> Array | LowRank | KernelRows:
+        """The Gram matrix of some of the rows, of the kind that the whole is."""
+        if isinstance(self.gram, KernelRows):
+            return self.gram.part(rows)
         return self.dense[np.ix_(rows, rows)] if self.root is None else LowRank(self.root[rows], self.prior)
 
     @property
@@ -205,7 +209,7 @@ class Problem:
         >>> Problem(np.eye(2), [1, -1], Step()).raise_if_empty()
         """
         if self.likelihood.is_hard and separating_latents(self.gram, self.y) is None:
-            rows = self.gram if self.root is None else self.root
+            rows = self.dense if self.root is None else self.root
             raise EmptyVersionSpaceError(
                 f"Version space is empty: {_why_empty(rows, self.diag, self.y)}; raise softness (or noise) above 0, "
                 "or use a kernel of higher rank."
@@ -242,12 +246,13 @@ def low_rank_factor(gram: Array) -> Array:
     return factor
 
 
-def separating_latents(gram: Array | LowRank, y: Array) -> Array | None:
+def separating_latents(gram: Array | LowRank | KernelRows, y: Array) -> Array | None:
     """Latents in the range of `gram` whose signs are `y`, of largest margin in a unit box, or None if there are none.
 
     A linear programme in whitened coordinates: maximise t subject to ``y_i (M w)_i >= t |M_i|``, ``|w| <= 1``.
     """
-    factor = gram.factor if isinstance(gram, LowRank) else low_rank_factor(gram)
+    dense = gram.dense if isinstance(gram, KernelRows) else gram
+    factor = dense.factor if isinstance(dense, LowRank) else low_rank_factor(dense)
     norms = np.linalg.norm(factor, axis=1)
     if not factor.size or not norms.all():
         return None

@@ -15,7 +15,7 @@ from scipy.special import entr, ndtr
 
 from ._typing import Array
 from .exceptions import InvalidProblemError
-from .posteriors import Latent, Posterior, SampledPosterior
+from .posteriors import ExpandedPosterior, Latent, Posterior, SampledPosterior
 
 __all__ = [
     "bayes_point",
@@ -269,9 +269,9 @@ def monte_carlo_error(readout: Callable[..., Array], posterior: Posterior, *args
     >>> bool(abs(p[0] - 0.5) < 4 * se[0] < 0.05)
     True
     """
-    if not isinstance(posterior, SampledPosterior):
+    if not isinstance(posterior, SampledPosterior | ExpandedPosterior):
         raise InvalidProblemError("Only draws have a Monte Carlo error; this posterior is in closed form.")
-    draws = posterior.coordinates.shape[1]
+    draws = posterior.draws
     if draws < 2 * blocks:
         raise InvalidProblemError(f"Too short to say: {draws} draws a chain do not make {blocks} blocks of two.")
     edges = np.linspace(0, draws, blocks + 1).round().astype(int)

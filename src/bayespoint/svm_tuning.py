@@ -21,8 +21,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Sum
 
 from ._typing import Array
+from .bases import as_basis
 from .evidence.svm_gradients import normaliser_gradient, normaliser_slope
-from .kernel_gradients import contract_gradient
 from .likelihoods import Hinge
 from .posteriors import GaussianPosterior
 from .problem import Problem, Weights, as_generator
@@ -136,21 +136,21 @@ class _Slopes:
     def __init__(
         self, X: Any, targets: Any, weights: Any, engine: Any, kind: str, rng: np.random.Generator, n_jobs: int | None
     ) -> None:
-        self.X, self.data = X, (targets, weights, engine)
+        self.basis, self.data = as_basis(X), (targets, weights, engine)
         self.kind, self.rng, self.n_jobs = kind, rng, n_jobs
         self.draws = int(np.clip(20_000 / len(targets[0]), 40, 200))  # many rows average out by themselves
         self.end: Array | None = None
 
     def candidate(self, model: Model, start: Candidate | None) -> Candidate:
-        return infer_quietly(model, self.X, *self.data, start=start, n_jobs=self.n_jobs)
+        return infer_quietly(model, self.basis, *self.data, start=start, n_jobs=self.n_jobs)
 
     def at(self, candidate: Candidate) -> Array:
         """Gradient in ``model.theta``: that of every posterior's naive evidence less that of the common normaliser."""
         problem: Problem = candidate.posteriors[0].problem
         norm, self.end = normaliser_gradient(problem, self.rng, self.kind, draws=self.draws, start=self.end)
-        by_kernel = contract_gradient(candidate.model.kernel, self.X, norm.gram())
+        by_kernel = self.basis.slope(candidate.model.kernel, [norm])
         by_c = [float(norm.by_c.mean()) for _ in candidate.model.free]
-        return candidate.evidence_gradient(self.X) - len(candidate.posteriors) * np.r_[by_kernel, by_c]
+        return candidate.evidence_gradient(self.basis) - len(candidate.posteriors) * np.r_[by_kernel, by_c]
 
 
 def at_fixed_product(model: Model, C: float) -> Model:

@@ -14,10 +14,9 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from ._threads import blas_threads_for
 from ._typing import Array
+from .bases import as_basis
 from .engines.ep import EP
 from .exceptions import InferenceWarning, InvalidProblemError
-from .kernel_gradients import contract_gradient
-from .kernels import kernel_values
 from .likelihoods import Likelihood
 from .posteriors import GaussianPosterior, Posterior
 from .problem import Problem, Weights, as_generator
@@ -73,6 +72,8 @@ class Model:
 class Candidate:
     """A model with its posteriors, one for each vector of labels, and other plausible candidates with their weights.
 
+    `basis` says which form the Gram matrix of the training points has.
+
     Examples
     --------
     >>> import numpy as np
@@ -87,20 +88,20 @@ class Candidate:
     model: Model
     posteriors: Sequence[Posterior]
     log_evidence: float | None
+    basis: Any
     alternatives: Sequence[tuple[Candidate, float]] = ()
 
     @classmethod
-    def of(cls, model: Model, posteriors: Sequence[Posterior]) -> Candidate:
+    def of(cls, model: Model, posteriors: Sequence[Posterior], basis: Any) -> Candidate:
         """With the sum of the posteriors' log-evidences, None if one does not have it."""
         parts = [posterior.log_evidence for posterior in posteriors]
-        return cls(model, posteriors, None if None in parts else float(sum(parts)))  # type: ignore[arg-type]
+        return cls(model, posteriors, None if None in parts else float(sum(parts)), basis)  # type: ignore[arg-type]
 
     def evidence_gradient(self, X: Any) -> Array:
         """Gradient of the log-evidence in ``model.theta``."""
         gradients = [p.evidence_gradient for p in self.posteriors if isinstance(p, GaussianPosterior)]
-        g = np.sum([gradient.gram() for gradient in gradients], axis=0)
         by_name = [np.sum([gradient.likelihood[name] for gradient in gradients]) for name in self.model.free]
-        return np.r_[contract_gradient(self.model.kernel, X, g), by_name]
+        return np.r_[as_basis(X).slope(self.model.kernel, gradients), by_name]
 
 
 def infer(
@@ -126,15 +127,18 @@ def infer(
     >>> len(infer(Model(RBF(1.0), Step(softness=1.0)), X, [y, -y], None, EP()).posteriors)
     2
     """
-    gram = kernel_values(model.kernel, X)
+    basis = as_basis(X)
+    gram = basis.gram(model.kernel)
     problems = [Problem(gram, y, model.likelihood, weights, check=False) for y in targets]
     streams = as_generator(rng).spawn(len(problems))  # one for each, so that n_jobs changes nothing
     options = [{"start": posterior} for posterior in start.posteriors] if start else [{}] * len(problems)
+    if hasattr(engine, "infer_together"):  # classes share what is costly
+        return Candidate.of(model, engine.infer_together(problems, rng, start and start.posteriors), basis)
     if len(problems) == 1:
-        return Candidate.of(model, [engine.infer(problems[0], streams[0], **options[0])])
+        return Candidate.of(model, [engine.infer(problems[0], streams[0], **options[0])], basis)
     work = zip(problems, streams, options, strict=True)
     tasks = (delayed(engine.infer)(problem, stream, **option) for problem, stream, option in work)
-    return Candidate.of(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
+    return Candidate.of(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks), basis)
 
 
 def infer_quietly(*args: Any, **options: Any) -> Candidate:
@@ -162,8 +166,8 @@ def maximise_evidence(
     ----------
     model : Model
         Where to start, and what is free.
-    X : ndarray of shape (n, n_features)
-        Training inputs.
+    X : ndarray of shape (n, n_features) or Basis
+        Training inputs, see `bayespoint.bases`.
     targets : sequence of ndarray of shape (n,)
         Labels -1 and +1; several vectors (one class against the rest) share the kernel.
     weights : Weights, optional

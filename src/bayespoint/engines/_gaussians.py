@@ -40,7 +40,12 @@ def low_rank_gaussian(
 ) -> SiteGaussian | None:
     """The same for ``gram = M M'``, by ``P + M'T M = L L'`` in O(n r^2), P the precision of the prior or I."""
     precision, log_det = (np.eye(m.shape[1]), 0.0) if prior is None else (prior.precision, prior.log_det)
-    lower, failed = lapack.dpotrf(precision + (m.T * tau) @ m, lower=1)
+    if np.all(tau >= 0):
+        scaled = m * np.sqrt(tau)[:, None]
+        precision = blas.dsyrk(1.0, scaled.T, beta=1.0, c=precision, lower=1)  # the lower triangle is enough
+    else:
+        precision = blas.dgemm(1.0, (m * tau[:, None]).T, m.T, beta=1.0, c=precision, trans_b=1)
+    lower, failed = lapack.dpotrf(precision, lower=1)
     if failed:
         return None
     root = np.asfortranarray(lapack.dtrtri(lower, lower=1)[0])

@@ -114,6 +114,10 @@ class EP:
             sites = _Sites.zero(rows.size)
             state = _evaluate(rows, sites)
             assert state is not None
+        return self._sweeps(rows, state)
+
+    def _sweeps(self, rows: _Rows, state: _State) -> tuple[_State, int]:
+        """`_parallel` from sites that have been evaluated already."""
         mixing = _Anderson(self.memory, rows.copies)
         best, idle, damping = state, 0, 1.0
         for sweep in range(1, self.max_sweeps + 1):
@@ -323,12 +327,7 @@ def _posterior(problem: Problem, rows: _Rows, state: _State, info: dict[str, Any
     sites, so its gradient holds them fixed.
     """
     tau, nu = rows.copies * state.sites.tau, rows.copies * state.sites.nu
-    exchange = 0.5 * (
-        np.log(state.cavity_var / state.var) + state.cavity_mean**2 / state.cavity_var - state.mean**2 / state.var
-    )
-    log_evidence = float(
-        -0.5 * state.factor.log_det + 0.5 * (nu * state.mean).sum() + (rows.copies * (state.log_z + exchange)).sum()
-    )
+    log_evidence = -0.5 * state.factor.log_det + 0.5 * float((nu * state.mean).sum()) + _rows_evidence(rows, state)
     if rows.prior is not None:
         assert isinstance(state.factor, LowRankSiteFactor)
         log_evidence += 0.5 * float(rows.prior.shift @ (state.factor.centre - rows.prior.mean))
@@ -341,3 +340,11 @@ def _posterior(problem: Problem, rows: _Rows, state: _State, info: dict[str, Any
     return GaussianPosterior(
         problem, state.alpha, state.mean, state.var, tau, nu, state.factor, log_evidence, gradient, info
     )
+
+
+def _rows_evidence(rows: _Rows, state: _State) -> float:
+    """What the rows add to the log-evidence: ``sum_i copies_i log[Z_i exp(F(cavity_i) - F(marginal_i))]``."""
+    exchange = 0.5 * (
+        np.log(state.cavity_var / state.var) + state.cavity_mean**2 / state.cavity_var - state.mean**2 / state.var
+    )
+    return float((rows.copies * (state.log_z + exchange)).sum())

@@ -26,7 +26,7 @@ from .._typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..likelihoods import Hinge
 from ..posteriors import EvidenceGradient, GaussianPosterior
-from ..problem import Problem
+from ..problem import LowRank, Problem
 from ._gaussians import site_gaussian
 from ._settings import check_at_least
 
@@ -105,7 +105,7 @@ def support_vectors(
     """
     if not isinstance(problem.likelihood, Hinge):
         raise InvalidProblemError(f"A support vector machine has a hinge, not {problem.likelihood}: use Hinge(C).")
-    gram, y = problem.dense, problem.y
+    gram, y = _signed(problem), problem.y
     cap = problem.likelihood.C * problem.exponents
     rungs = _rungs(cap * problem.diag) if start is None else 0
     alpha = np.zeros(problem.size) if start is None else np.clip(start, 0.0, cap)
@@ -113,9 +113,9 @@ def support_vectors(
     alpha[void] = cap[void] / 4.0**rungs
     with blas_threads_for(0):  # many small solves: threads would only wait for each other
         for rung in range(rungs, 0, -1):  # climb to a large C by way of smaller ones
-            _solve_dual(gram, y, cap / 4.0**rung, alpha, _LOOSE, max_rounds)
+            _solve_dual(gram, cap / 4.0**rung, alpha, _LOOSE, max_rounds)
             alpha *= 4.0  # without rounding: what was hard is hard
-        pull, violation, rounds, solved = _solve_dual(gram, y, cap, alpha, tolerance, max_rounds)
+        pull, violation, rounds, solved = _solve_dual(gram, cap, alpha, tolerance, max_rounds)
     if not solved:
         warnings.warn(
             f"The support vector machine stopped after {max_rounds} rounds with margins off by {violation:.1g}: "
@@ -132,29 +132,79 @@ def _rungs(stiffness: Array) -> int:
     return math.ceil(math.log(largest / _STIFF, 4))
 
 
+@dataclass(frozen=True)
+class _Signed:
+    """The matrix ``y_i K_ij y_j`` of the dual."""
+
+    gram: Array
+    y: Array
+
+    @property
+    def lengths(self) -> Array:
+        return np.sqrt(np.maximum(np.diagonal(self.gram), 0.0))
+
+    def margins(self, alpha: Array) -> Array:
+        """``y_i f_i`` of the function with these weights."""
+        latents = np.zeros(len(self.y))
+        _add_rows(self.gram, self.y * alpha, latents)
+        return self.y * latents
+
+    def block(self, rows: Any) -> Array:
+        block: Array = _signed_block(self.gram, self.y, rows)
+        return block
+
+    def reach(self, alpha: Array) -> float:
+        """Largest sum of the terms that a margin is made of, their signs left out."""
+        return float((np.abs(self.gram) @ alpha).max())
+
+
+@dataclass(frozen=True)
+class _SignedRoot:
+    """The same by the rows ``y_i M_i`` of a factor."""
+
+    rows: Array
+
+    @property
+    def lengths(self) -> Array:
+        return np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
+
+    def margins(self, alpha: Array) -> Array:
+        used = np.flatnonzero(alpha)
+        margins: Array = self.rows @ (alpha[used] @ self.rows[used])
+        return margins
+
+    def block(self, rows: Any) -> Array:
+        part = self.rows[rows]
+        block: Array = part @ part.T
+        return block
+
+    def reach(self, alpha: Array) -> float:
+        return float(self.lengths.max(initial=0.0) * (self.lengths @ alpha))
+
+
+def _signed(problem: Problem) -> _Signed | _SignedRoot:
+    if problem.root is None:
+        return _Signed(problem.dense, problem.y)
+    problem.refuse_prior()
+    return _SignedRoot(problem.y[:, None] * problem.root)
+
+
 def _solve_dual(
-    gram: Array, y: Array, cap: Array, alpha: Array, tolerance: float, max_rounds: int
+    gram: _Signed | _SignedRoot, cap: Array, alpha: Array, tolerance: float, max_rounds: int
 ) -> tuple[Array, float, int, bool]:
     """Rounds of improvement, in place: the pulls at the end, their violation, how many rounds, and whether solved."""
-    lengths = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
-    pull = 1.0 - _margins(gram, y, alpha)  # what the dual gains by a row's weight, to first order
+    lengths = gram.lengths
+    pull = 1.0 - gram.margins(alpha)  # what the dual gains by a row's weight, to first order
     violation = np.inf
     for rounds in range(1, max_rounds + 1):
-        _improve(gram, y, cap, alpha, pull, 0.5 * tolerance)
+        _improve(gram, cap, alpha, pull, 0.5 * tolerance)
         violation = _violation(pull, alpha, cap)
         if violation <= tolerance + _ROUNDING * float(lengths.max() * (lengths @ alpha)):  # Cauchy and Schwarz
-            pull = 1.0 - _margins(gram, y, alpha)  # free of what has piled up
+            pull = 1.0 - gram.margins(alpha)  # free of what has piled up
             violation = _violation(pull, alpha, cap)
-            if violation <= tolerance or violation <= _ROUNDING * float((np.abs(gram) @ alpha).max()):
+            if violation <= tolerance or violation <= _ROUNDING * gram.reach(alpha):
                 return pull, violation, rounds, True
     return pull, violation, max_rounds, False
-
-
-def _margins(gram: Array, y: Array, alpha: Array) -> Array:
-    """``y_i f_i`` of the function with these weights."""
-    latents = np.zeros(len(y))
-    _add_rows(gram, y * alpha, latents)
-    return y * latents
 
 
 def _violations(pull: Array, alpha: Array, cap: Array) -> Array:
@@ -168,7 +218,7 @@ def _violation(pull: Array, alpha: Array, cap: Array) -> float:
     return float(_violations(pull, alpha, cap).max(initial=0.0)) / largest
 
 
-def _improve(gram: Array, y: Array, cap: Array, alpha: Array, pull: Array, tolerance: float) -> None:
+def _improve(gram: _Signed | _SignedRoot, cap: Array, alpha: Array, pull: Array, tolerance: float) -> None:
     """Solve the dual, nearly, for some of the rows while the others keep their weights. In place.
 
     The rows are the marginal ones and some that violate their conditions, taken evenly from all of them: the worst
@@ -179,13 +229,13 @@ def _improve(gram: Array, y: Array, cap: Array, alpha: Array, pull: Array, toler
     if len(others) > _NEWCOMERS:
         others = others[np.linspace(0, len(others) - 1, _NEWCOMERS).astype(int)]
     rows = np.union1d(np.flatnonzero(marginal), others)
-    block = _signed_block(gram, y, rows)
+    block = gram.block(rows)
     new = alpha[rows]
     _descend(block, cap[rows], new, pull[rows], tolerance, _SWEEPS)
     _solve_marginal(block, cap[rows], new, pull[rows] - block @ (new - alpha[rows]))
     before = alpha.copy()
     alpha[rows] = new
-    pull -= _margins(gram, y, alpha - before)
+    pull -= gram.margins(alpha - before)
 
 
 def _solve_marginal(block: Array, cap: Array, alpha: Array, pull: Array) -> None:
@@ -318,7 +368,8 @@ def _gradient(
     slope = 4 * np.pi * (alpha * (cap - alpha) / cap) * (cap - 2 * alpha) / cap  # dtau / dalpha
     implicit = np.zeros(problem.size)
     if marginal.size:
-        block = problem.dense[np.ix_(marginal, marginal)]
+        part = problem.part(marginal)
+        block = part.factor @ part.factor.T if isinstance(part, LowRank) else np.asarray(part)
         target = variance[marginal] * slope[marginal] * y[marginal]
         _, z, failed = lapack.dposv(block, target, lower=1)
         implicit[marginal] = lstsq(block, target, cond=1e-13)[0] if failed else z
@@ -328,8 +379,14 @@ def _gradient(
     d_hard = np.zeros(problem.size)
     d_hard[hard] = y[hard] * cap[hard]
     by_c = float(problem.exponents.sum()) * d_log_kappa - float(cap @ hinges)
-    by_c += -0.5 * float(variance @ d_tau) + 0.5 * float(implicit @ (problem.dense @ d_hard))
+    by_c += -0.5 * float(variance @ d_tau) + 0.5 * float(implicit @ _prior_latents(problem, d_hard))
     return EvidenceGradient(y * alpha, factor, {"C": by_c}, implicit)
+
+
+def _prior_latents(problem: Problem, weights: Array) -> Array:
+    """``K weights``."""
+    latents: Array = problem.dense @ weights if problem.root is None else problem.root @ (problem.root.T @ weights)
+    return latents
 
 
 @njit(cache=True, nogil=True)

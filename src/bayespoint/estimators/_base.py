@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from .. import engines, readouts
 from .._threads import blas_threads_for
 from .._typing import Array, RandomState
+from ..bases import Basis, Exact, Landmarks, Linear, Rows, choose_basis
 from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..exceptions import InvalidProblemError
+from ..kernel_rows import CrossRows
 from ..kernels import kernel_values, with_bias
 from ..posteriors import GaussianPosterior, Latent, Posterior, SampledPosterior
-from ..problem import LowRank, Weights, as_generator, check_gram
+from ..problem import Weights, as_generator, check_gram
 from ..tuning import Candidate, Model, infer, maximise_evidence
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from ._certificates import seen_by_prior
@@ -28,6 +31,10 @@ from ._inputs import Points
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
 __all__ = ["KernelClassifier", "named_engine", "step_probabilities"]
+
+_CHECKED = 2000  # rows at the most on which a kernel is tested for being one
+_SAMPLED = 1000  # rows to choose the kernel by where all would take too long
+_VALUES = 2**25  # kernel values of new points held at a time
 
 
 def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
@@ -58,6 +65,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     optimizer: str | None
     class_weight: Any
     n_restarts: int
+    max_rank: int | str | None
     n_jobs: int | None
     random_state: RandomState
 
@@ -89,15 +97,16 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 model.kernel,
                 data.kept if self._pairwise else None,
                 takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
+                by_rows=getattr(self._engine(model, data), "takes_rows", False),
             )
-            self._gram(model, points.X)  # refuses what is no kernel
+            self._refuse_bad_kernel(model, points)
             progress = FitProgress(self, X, y)
             best = self._search(model, points, data, progress)
             for name, value in self._fitted_attributes(best, points, data.classes).items():
                 setattr(self, name, value)
             self._dropped_rows_ = data.n_rows - len(data.kept)
             self._labels_, self._sample_weight_ = data.classes[data.y], data.sample_weight
-            self._prior_saw_ = seen_by_prior(self, model)
+            self._prior_saw_ = seen_by_prior(self, model, best.basis)
             self._tuned_ = self.optimizer is not None and model.theta.size > 0
             if self._knows_leave_one_out(best):
                 self.loo_proba_ = self._leave_one_out(X, data)
@@ -134,10 +143,11 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
             (n_samples, n_classes).
         """
-        cross, diag = self._kernel_values(X)
-        with blas_threads_for(cross.shape[1]):
-            latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
-        return latents[0] if len(latents) == 1 else Latent(*(np.stack(m, axis=1) for m in zip(*latents, strict=True)))
+        return Latent(*self._in_blocks(X, self._latent))
+
+    def _latent(self, cross: Any, diag: Array) -> tuple[Array, ...]:
+        latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
+        return latents[0] if len(latents) == 1 else tuple(np.stack(m, axis=1) for m in zip(*latents, strict=True))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -179,26 +189,44 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.optimizer not in ("evidence", None):
             raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
         engine = self._engine(model, data)
-        data_args = points.X, data.targets, data.weights
         rng = as_generator(self.random_state)
+        labels = data.targets, data.weights
+
+        def posterior(model: Model) -> Candidate:
+            basis = self._basis(model, points.X, engine)
+            return self._checked(infer(model, basis, *labels, engine, rng=rng, n_jobs=self.n_jobs))
+
         if self.optimizer is None:
-            return self._checked(infer(model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
+            return posterior(model)
         approximate = engine if isinstance(engine, EP) else EP()
         best = self._climb(
             model,
-            data_args,
+            self._part_to_climb(model, points, data, engine),
             approximate,
             rng,
             lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
         )
-        if isinstance(engine, EP):
+        if isinstance(engine, EP) and best.basis.X is points.X and isinstance(best.basis, Exact | Linear):
             return best
-        sampled, *others = (
-            self._checked(infer(one.model, *data_args, engine, rng=rng, n_jobs=self.n_jobs))
-            for one in (best, *(other for other, _ in best.alternatives))
-        )
+        found, *others = (posterior(one.model) for one in (best, *(other for other, _ in best.alternatives)))
         alternatives = [(other, weight) for other, (_, weight) in zip(others, best.alternatives, strict=True)]
-        return replace(sampled, log_evidence=best.log_evidence, alternatives=alternatives)
+        evidence = best.log_evidence if found.log_evidence is None else found.log_evidence
+        return replace(found, log_evidence=evidence, alternatives=alternatives)
+
+    def _part_to_climb(self, model: Model, points: Points, data: TrainingSet, engine: Any) -> tuple[Any, ...]:
+        """Points, labels and weights to choose the kernel by: all of them, or a sample if that would take too long."""
+        limit, n = self._climbs_by(engine), len(data.y)
+        if limit is None:
+            return self._basis(model, points.plain, None, rough=True), data.targets, data.weights
+        if n <= limit:
+            return Exact(points.plain), data.targets, data.weights
+        rows = np.sort(as_generator(self.random_state or 0).permutation(n)[:limit])
+        weights = None if data.weights is None else Weights(*(part[rows] for part in data.weights))
+        return Exact(points.take(rows).plain), [y[rows] for y in data.targets], weights
+
+    def _climbs_by(self, engine: Any) -> int | None:
+        """Rows at the most to choose the kernel by, None for all."""
+        return _SAMPLED if getattr(engine, "takes_rows", False) else None
 
     def _climb(self, model: Model, data: Any, engine: EP, rng: np.random.Generator, on_iteration: Any) -> Candidate:
         """The maximum of the evidence."""
@@ -212,11 +240,31 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             on_iteration=on_iteration,
         )
 
-    def _gram(self, model: Model, X: Any) -> Array | LowRank:
-        """Prior covariance of the training rows, checked."""
-        gram = kernel_values(model.kernel, X)
-        check_gram(gram)
-        return gram
+    def _basis(self, model: Model, X: Any, engine: Any, *, rough: bool = False) -> Basis:
+        """The form of the Gram matrix: exact, or of low rank where that is asked for or pays.
+
+        `rough` is good enough to climb the evidence by.
+        """
+        if getattr(engine, "takes_rows", False) and not self._pairwise:
+            return Rows(X)
+        return choose_basis(model.kernel, X, self._rank_limit, self._linear_from, self.random_state, rough=rough)
+
+    @property
+    def _rank_limit(self) -> int | str | None:
+        if self.max_rank is not None and self.max_rank != "auto":
+            if not isinstance(self.max_rank, Integral) or isinstance(self.max_rank, bool) or self.max_rank < 1:
+                raise InvalidProblemError(
+                    f"max_rank must be 'auto', None or a whole number of at least 1, got {self.max_rank!r}."
+                )
+            return int(self.max_rank)
+        return None if self._pairwise else self.max_rank
+
+    def _refuse_bad_kernel(self, model: Model, points: Points) -> None:
+        """Raise unless kernel values are finite and make a positive semi-definite matrix, on some rows if many."""
+        n = points.X.shape[0]
+        if n > _CHECKED:
+            points = points.take(np.linspace(0, n - 1, _CHECKED).astype(int))
+        check_gram(kernel_values(model.kernel, points.plain))
 
     def _knows_leave_one_out(self, best: Candidate) -> bool:
         """Whether the posteriors tell what a row's absence would change; draws inside hard walls do not."""
@@ -236,6 +284,11 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _scales_by_rows(self) -> bool:
         """Whether the kernel's length scale is taken from the training rows."""
         return self.kernel is None or (isinstance(self.kernel, str) and self.kernel in ("rbf", "laplacian"))
+
+    @property
+    def _linear_from(self) -> int:
+        """Number of rows from which a linear kernel is worked on by its features, if these are few."""
+        return 1000
 
     def _not_the_mean(self) -> str | None:
         """Why predictions are not those of the posterior's mean or vote, if they are not."""
@@ -257,19 +310,29 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "likelihood_": best.model.likelihood,
             "posterior_": best.posteriors[0] if len(classes) == 2 else list(best.posteriors),
             "log_evidence_": best.log_evidence,
+            "approximation_": best.basis.approximation(kernel) if isinstance(best.basis, Landmarks) else None,
             "_points_": points,
+            "_basis_": best.basis,
         }
 
     @property
     def _posteriors(self) -> list[Posterior]:
         return self.posterior_ if isinstance(self.posterior_, list) else [self.posterior_]
 
-    def _kernel_values(self, X: Any) -> tuple[Array, Array]:
-        """Kernel values of new points with the training points, and with themselves."""
+    def _in_blocks(self, X: Any, function: Callable[[Any, Array], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Arrays from what posteriors take of new points (`cross`, `diag`), some points at a time."""
         check_is_fitted(self)
         rows = self._points_.transform(check_inputs(self, X, self._pairwise))
         kernel = with_bias(self.kernel_, self.bias_)
-        return kernel_values(kernel, rows, self._points_.X), kernel.diag(rows)
+        crossing = self._basis_.crossing(kernel)
+        size = max(_VALUES // self._basis_.X.shape[0], 1000)
+        parts = []
+        with blas_threads_for(self._basis_.X.shape[0]):
+            for start in range(0, rows.shape[0], size):
+                cross = crossing(rows[start : start + size])
+                diag = cross.diag if isinstance(cross, CrossRows) else kernel.diag(rows[start : start + size])
+                parts.append(function(cross, diag))
+        return parts[0] if len(parts) == 1 else tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
     def _leave_one_out(self, X: Any, data: TrainingSet) -> Array:
         cavities = [posterior.leave_one_out for posterior in self._posteriors]

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
-from .._threads import blas_threads_for
 from .._typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
@@ -72,6 +71,11 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
         and `softness` where these are "evidence"; None keeps everything as given.
     n_restarts : int, default=0
         Further climbs of the evidence from random hyper-parameters.
+    max_rank : int, "auto" or None, default="auto"
+        None works on the whole Gram matrix. A number stands for the training rows by at most so many of them
+        (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,000 rows where it
+        leaves out next to nothing, beyond 4,000 in any case; `approximation_` says what was done. Linear kernels go
+        by their features, which is exact.
     decision : {"bayes_point", "vote"}, default="bayes_point"
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
         average over all draws. The two are the same for a Gaussian posterior.
@@ -96,6 +100,8 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
         Posterior; for more than two classes one each against the rest.
     log_evidence_ : float or None
         Log-evidence of the training labels by expectation propagation, summed over posteriors; None if it was not run.
+    approximation_ : Approximation or None
+        Rank of the Gram matrix and the share of the prior variance that is left out, measured; None if it is exact.
     loo_proba_ : ndarray of shape (n_samples, n_classes)
         Leave-one-out class probabilities of the training rows, without refitting (kernel held fixed). Not there for
         draws inside hard walls, which do not tell what a row's absence would change.
@@ -144,6 +150,7 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
         engine: Any = "ep",
         optimizer: str | None = "evidence",
         n_restarts: int = 0,
+        max_rank: int | str | None = "auto",
         decision: str = "bayes_point",
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -156,6 +163,7 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
         self.engine = engine
         self.optimizer = optimizer
         self.n_restarts = n_restarts
+        self.max_rank = max_rank
         self.decision = decision
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -175,10 +183,9 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
             Positive for ``classes_[1]``; with more than two classes one column each against the rest.
         """
         if self.decision == "vote":
-            p = np.clip(np.stack(self._votes(X), axis=-1), 1e-300, 1 - 1e-16)
-            return (
-                np.squeeze(np.log(p) - np.log1p(-p), axis=-1) if len(self.classes_) == 2 else np.log(p) - np.log1p(-p)
-            )
+            p = np.clip(self._votes(X), 1e-300, 1 - 1e-16)
+            scores = np.log(p) - np.log1p(-p)
+            return scores[:, 0] if len(self.classes_) == 2 else scores
         mean, variance = self.latent(X)
         return self.likelihood_.score(mean, variance)
 
@@ -196,8 +203,8 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
             Columns in the order of `classes_`; rows sum to one.
         """
         if self.decision == "vote":
-            votes = self._votes(X)
-            p = np.stack([1 - votes[0], votes[0]] if len(votes) == 1 else votes, axis=1)
+            p = self._votes(X)
+            p = np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
             return p / p.sum(axis=1, keepdims=True)
         return self._probabilities(self.latent(X))
 
@@ -261,11 +268,14 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
             name = "billiard" if data.weights is None or model.likelihood.softness == 0 else "elliptical-slice"
         return named_engine(name, _ENGINES, "sample")
 
-    def _votes(self, X: Any) -> list[Array]:
-        """Class probability of each posterior's positive class, averaged over draws."""
-        cross, diag = self._kernel_values(X)
-        with blas_threads_for(cross.shape[1]):
-            return [readouts.class_probability(posterior, cross, diag) for posterior in self._posteriors]
+    def _votes(self, X: Any) -> Array:
+        """Class probability of each posterior's positive class, averaged over draws; a column each."""
+
+        def votes(cross: Any, diag: Array) -> tuple[Array]:
+            parts = [readouts.class_probability(posterior, cross, diag) for posterior in self._posteriors]
+            return (np.stack(parts, axis=1),)
+
+        return self._in_blocks(X, votes)[0]
 
     @property
     def _decides_by_vote(self) -> bool:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import RandomState
+from ..bases import Landmarks
 from ..bounds import Certificate, binomial_bound, certify, certify_draws
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
@@ -203,13 +204,14 @@ def _refit(estimator: Any, rows: Any, engine: Any) -> tuple[list[Any], Any]:
     part = points.take(rows).X
     weights = _weights(estimator, rows)
     model = estimator._model(part, weights)
-    data = part, [y[rows] for y in targets], weights
-    if estimator.optimizer is None:
-        best = infer(model, *data, engine)
-    else:
+    labels = [y[rows] for y in targets], weights
+    if estimator.optimizer is not None:
         rng = as_generator(estimator.random_state)
-        best = maximise_evidence(model, *data, engine=engine, n_restarts=estimator.n_restarts, rng=rng)
-    whole = infer(best.model, points.X, targets, estimator._posteriors[0].problem.weights, engine)
+        start = estimator._basis(model, part, engine, rough=True)
+        model = maximise_evidence(model, start, *labels, engine=engine, n_restarts=estimator.n_restarts, rng=rng).model
+    basis = estimator._basis(model, part, engine)
+    best = infer(model, basis, *labels, engine)
+    whole = infer(model, basis.over(points.X), targets, estimator._posteriors[0].problem.weights, engine)
     return list(best.posteriors), _as_classifier(estimator, whole)
 
 
@@ -224,7 +226,7 @@ def _as_classifier(estimator: Any, candidate: Candidate) -> Any:
     other = clone(estimator)
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name != "loo_proba_"}
     vars(other).update(fitted | estimator._fitted_attributes(candidate, estimator._points_, estimator.classes_))
-    other._prior_saw_ = seen_by_prior(estimator, candidate.model)
+    other._prior_saw_ = seen_by_prior(estimator, candidate.model, candidate.basis)
     return other
 
 
@@ -252,10 +254,12 @@ def _learned_from(X: Any) -> str | None:
     return None
 
 
-def seen_by_prior(estimator: Any, model: Model) -> str | None:
+def seen_by_prior(estimator: Any, model: Model, basis: Any) -> str | None:
     """Why the kernel of a fitted model is not independent of its training rows, if it is not."""
     if estimator.optimizer is not None and model.kernel.n_dims > 0:
         return "the kernel was tuned"
     if estimator._scales_by_rows:
         return "the length scale of the kernel was taken from the spread of the features"
+    if isinstance(basis, Landmarks):
+        return "the landmarks of a low-rank prior (set max_rank=None to have none) were chosen"
     return None

@@ -29,18 +29,23 @@ class Points:
         Dense coordinates of sparse rows.
     densify : bool
         Whether sparse rows become plain arrays.
+    by_rows : bool
+        Whether sparse rows stay so because kernel values are computed from products of them.
     """
 
     X: Any
     columns: Array | None = None
     isometry: Isometry | None = None
     densify: bool = False
+    by_rows: bool = False
 
     @classmethod
-    def of(cls, X: Matrix, kernel: Kernel, columns: Array | None, takes_sparse: bool) -> Points:
+    def of(cls, X: Matrix, kernel: Kernel, columns: Array | None, takes_sparse: bool, by_rows: bool = False) -> Points:
         """Choose the form: sparse rows stay so for a user's function, and go through an isometry if that is smaller."""
         if not sparse.issparse(X) or takes_sparse:
             return cls(X, columns)
+        if by_rows:
+            return cls(X, columns, by_rows=True)
         if X.shape[1] > X.shape[0] and Isometry.suits(kernel):
             isometry = Isometry(X)
             return cls(isometry.transform(X), columns, isometry)
@@ -50,6 +55,13 @@ class Points:
         """Some of the training points."""
         X = self.X[rows]
         return replace(self, X=X if self.columns is None else X[:, rows])
+
+    @property
+    def plain(self) -> Any:
+        """The training points as the kernel takes them: few enough to be an array where they are sparse for speed."""
+        if not (self.by_rows and sparse.issparse(self.X)):
+            return self.X
+        return Isometry(self.X).transform(self.X) if self.X.shape[1] > self.X.shape[0] else self.X.toarray()
 
     def transform(self, X: Matrix) -> Any:
         """New inputs in the form of the training points."""

@@ -22,18 +22,17 @@ from ..bounds import (
 )
 from ..engines.gaussian_margin import Margin
 from ..exceptions import InvalidProblemError
-from ..features import linear_features
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
 from ..posteriors import GaussianPosterior, Latent
-from ..problem import LowRank, Problem, Weights, as_generator
+from ..problem import Problem, Weights, as_generator
 from ..tuning import Candidate, Model
 from ._base import KernelClassifier, step_probabilities
 from ._callbacks import FitProgress
 from ._certificates import CertifiedMixin
 from ._inputs import Points
 from ._linear_weights import LinearWeightsMixin
-from ._validation import TrainingSet, check_bias, check_inputs
+from ._validation import TrainingSet, check_bias
 
 __all__ = ["GaussianMarginClassifier"]
 
@@ -148,6 +147,7 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         solver: str = "newton",
         tune: Any = None,
         tolerance: float = 1e-9,
+        max_rank: int | str | None = "auto",
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -162,6 +162,7 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         self.solver = solver
         self.tune = tune
         self.tolerance = tolerance
+        self.max_rank = max_rank
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -313,6 +314,9 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
     def _knows_leave_one_out(self, best: Candidate) -> bool:
         return False  # not Bayes' rule: a row's site is not what its absence would take away
 
+    def _engine(self, model: Model, data: TrainingSet) -> Margin:
+        return self._engine_at(self.eta, self.C)
+
     def _engine_at(self, eta: Any, C: Any) -> Margin:
         for name, value in (("eta", eta), ("C", C), ("margin", self.margin), ("tolerance", self.tolerance)):
             if not isinstance(value, Real):
@@ -323,29 +327,27 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
 
     def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
         self._check_settings()
-        gram = self._gram(model, points.X)
+        basis = self._basis(model, points.X, None)
+        gram = basis.gram(model.kernel)
         problems = [Problem(gram, y, model.likelihood, data.weights, check=False) for y in data.targets]
         if self.tune is None:
-            return self._solved(model, problems, self._engine_at(self.eta, self.C), self.n_jobs)
+            return self._solved(model, basis, problems, self._engine_at(self.eta, self.C), self.n_jobs)
         grid = {"eta": [self.eta], "C": [self.C]} | dict(_GRID if self.tune == "bound" else self.tune)
         engines = [self._engine_at(eta, C) for eta, C in product(grid["eta"], grid["C"])]
-        tasks = (delayed(self._solved)(model, problems, engine, None) for engine in engines)
+        tasks = (delayed(self._solved)(model, basis, problems, engine, None) for engine in engines)
         found = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
         return min(found, key=lambda one: certify(one.posteriors, _DELTA).gibbs.value)
 
     @staticmethod
-    def _solved(model: Model, problems: list[Problem], engine: Margin, n_jobs: int | None) -> Candidate:
+    def _solved(model: Model, basis: Any, problems: list[Problem], engine: Margin, n_jobs: int | None) -> Candidate:
         if len(problems) == 1:
-            return Candidate.of(model, [engine.infer(problems[0])])
+            return Candidate.of(model, [engine.infer(problems[0])], basis)
         tasks = (delayed(engine.infer)(problem) for problem in problems)
-        return Candidate.of(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
+        return Candidate.of(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks), basis)
 
-    def _gram(self, model: Model, X: Any) -> Array | LowRank:
-        """The rows themselves as the factor of a linear kernel, if they are shorter than the Gram matrix."""
-        features = linear_features(model.kernel, X)
-        if features is not None and features.shape[1] < features.shape[0]:
-            return LowRank(features)
-        return super()._gram(model, X)
+    @property
+    def _linear_from(self) -> int:
+        return 0
 
     def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
         infos = [posterior.info for posterior in best.posteriors]
@@ -357,15 +359,6 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
             "n_iter_": max(1, *(info["solution"].iterations for info in infos)),
             "is_local_optimum_": self.slack == "deviation",
         }
-
-    def _kernel_values(self, X: Any) -> tuple[Array, Array]:
-        check_is_fitted(self)
-        if self._posteriors[0].problem.root is None:
-            return super()._kernel_values(X)
-        rows = self._points_.transform(check_inputs(self, X, self._pairwise))
-        features = linear_features(with_bias(self.kernel_, self.bias_), rows)
-        assert features is not None
-        return features, np.einsum("ij,ij->i", features, features)
 
     def _probabilities(self, latent: Latent) -> Array:
         return step_probabilities(self.likelihood_, latent)

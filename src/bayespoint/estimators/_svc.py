@@ -14,7 +14,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ex
 from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
-from .._threads import blas_threads_for
 from .._typing import Array, RandomState
 from ..averaging import plausible_candidates
 from ..engines import EP
@@ -154,6 +153,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         evidence: str = "conditional",
         engine: Any = "ep",
         n_restarts: int = 0,
+        max_rank: int | str | None = "auto",
         average: bool = False,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -170,6 +170,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         self.evidence = evidence
         self.engine = engine
         self.n_restarts = n_restarts
+        self.max_rank = max_rank
         self.average = average
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -309,6 +310,9 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         return named_engine(self.engine, _ENGINES)
 
+    def _climbs_by(self, engine: Any) -> int | None:
+        return None if self.evidence == "naive" else 1000  # draws of the normaliser take all labels at once
+
     @property
     def _scales_by_rows(self) -> bool:
         named = isinstance(self.kernel, str) and self.kernel in ("rbf", "poly")
@@ -345,6 +349,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         machines = [support_vectors(posterior.problem) for posterior in best.posteriors]
         signed = np.stack([p.problem.y * m.alpha for p, m in zip(best.posteriors, machines, strict=True)])
         support = np.flatnonzero(np.any(signed != 0, axis=0))
+        root = best.posteriors[0].problem.root
         codes = (best.posteriors[0].problem.y[support] > 0).astype(int)
         if len(classes) > 2:
             codes = np.argmax([posterior.problem.y[support] for posterior in best.posteriors], axis=0)
@@ -357,6 +362,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
             "support_": support,
             "n_support_": np.bincount(codes, minlength=len(classes)),
             "dual_coef_": signed[:, support],
+            "_map_weights_": signed.T if root is None else root.T @ signed.T,
         }
 
     def _member(self, candidate: Candidate, points: Points, classes: Any) -> BayesianSVC:
@@ -372,25 +378,28 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
 
     def _point_latent(self, X: Any) -> Array:
         """Latent functions of one classifier each: the support vector machine, or the posterior mean."""
-        cross, _ = self._kernel_values(X)
         if self.probability == "map":
-            return cross[:, self.support_] @ self.dual_coef_.T
-        return np.stack([cross @ posterior.mean_weights for posterior in self._posteriors], axis=1)
+            weights = self._map_weights_
+        else:
+            weights = np.stack([posterior.mean_weights for posterior in self._posteriors], axis=1)
+        return self._in_blocks(X, lambda cross, _: (cross @ weights,))[0]
 
     def _average(self, X: Any) -> tuple[Array, Array]:
         """Log-probabilities of each posterior's positive and negative class, averaged over the posterior."""
-        cross, diag = self._kernel_values(X)
+        up, down = self._in_blocks(X, self._log_probabilities)
+        return up, down
+
+    def _log_probabilities(self, cross: Any, diag: Array) -> tuple[Array, Array]:
         ups, downs = [], []
-        with blas_threads_for(cross.shape[1]):
-            for posterior in self._posteriors:
-                if isinstance(posterior, SampledPosterior):
-                    p = np.clip(readouts.class_probability(posterior, cross, diag), 1e-300, 1 - 1e-16)
-                    ups.append(np.log(p))
-                    downs.append(np.log1p(-p))
-                else:
-                    mean, variance = readouts.latent(posterior, cross, diag)
-                    ups.append(self.likelihood_.log_probability(mean, variance))
-                    downs.append(self.likelihood_.log_probability(-mean, variance))
+        for posterior in self._posteriors:
+            if isinstance(posterior, SampledPosterior):
+                p = np.clip(readouts.class_probability(posterior, cross, diag), 1e-300, 1 - 1e-16)
+                ups.append(np.log(p))
+                downs.append(np.log1p(-p))
+            else:
+                mean, variance = readouts.latent(posterior, cross, diag)
+                ups.append(self.likelihood_.log_probability(mean, variance))
+                downs.append(self.likelihood_.log_probability(-mean, variance))
         return np.stack(ups, axis=1), np.stack(downs, axis=1)
 
     def _probabilities(self, latent: Latent) -> Array:

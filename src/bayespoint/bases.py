@@ -1,0 +1,361 @@
+"""The form that the Gram matrix of some points takes, for any kernel: exact, or by features of few dimensions.
+
+A basis makes the Gram matrix of its points under a kernel, brings new points into the form that posteriors of such
+problems take (`cross`), and turns the evidence's gradient in the Gram matrix into one in the kernel's parameters.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+from sklearn.gaussian_process.kernels import Kernel
+
+from ._typing import Array
+from .exceptions import InferenceWarning
+from .features import linear_features
+from .kernel_gradients import contract_gradient
+from .kernel_rows import CrossRows, KernelRows
+from .kernels import kernel_values
+from .low_rank import pivoted_cholesky
+from .posteriors import EvidenceGradient
+from .problem import LowRank, as_generator
+
+__all__ = ["Approximation", "Basis", "Exact", "Landmarks", "Linear", "Rows", "as_basis", "choose_basis"]
+
+_JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
+_MANY = 1000  # rows from which landmarks may pay
+_TOO_MANY = 4000  # rows from which they are taken even if they leave out more than they should
+_LARGEST = 1000  # landmarks that are chosen without being asked for
+_ROUGH = 200  # landmarks to climb the evidence by
+_SHARE = 1e-3  # of the prior variance that may be left out
+
+
+class Approximation(NamedTuple):
+    """What a low-rank Gram matrix leaves out, measured.
+
+    Attributes
+    ----------
+    rank : int
+        Dimensions of the features.
+    rows : int
+        Training rows.
+    left_out : float
+        Share of the prior variance at the training rows that the features do not have, on average.
+    largest : float
+        The same at the row where it is largest.
+
+    Examples
+    --------
+    >>> from bayespoint.bases import Approximation
+    >>> print(Approximation(rank=300, rows=10_000, left_out=2e-5, largest=1e-3))
+    rank 300 for 10,000 rows; 0.002 % of the prior variance is left out, 0.1 % at most
+    """
+
+    rank: int
+    rows: int
+    left_out: float
+    largest: float
+
+    def __str__(self) -> str:
+        return (
+            f"rank {self.rank} for {self.rows:,} rows; {100 * self.left_out:.2g} % of the prior variance is left out, "
+            f"{100 * self.largest:.2g} % at most"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """All kernel values of the points with each other.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, n_features)
+        Points, in any form that the kernel takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint.bases import Exact
+    >>> Exact(np.zeros((2, 1))).gram(RBF(1.0))
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    X: Any
+
+    def gram(self, kernel: Kernel) -> Array:
+        """Gram matrix of the points."""
+        return kernel_values(kernel, self.X)
+
+    def crossing(self, kernel: Kernel) -> Callable[[Any], Array]:
+        """The map from new points to their kernel values with these."""
+        return lambda Z: kernel_values(kernel, Z, self.X)
+
+    def over(self, X: Any) -> Exact:
+        """The same for other points."""
+        return Exact(X)
+
+    def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
+        """Gradient of the evidence in ``kernel.theta``."""
+        return contract_gradient(kernel, self.X, np.sum([gradient.gram() for gradient in gradients], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """The points themselves as features of a linear kernel; nothing is left out.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+        Points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.bases import Linear
+    >>> from bayespoint.kernels import make_kernel
+    >>> X = np.array([[1.0, 2.0]])
+    >>> Linear(X).gram(make_kernel("linear", X)).factor
+    array([[1., 2.]])
+    """
+
+    X: Any
+
+    def gram(self, kernel: Kernel) -> LowRank:
+        """Features of the points."""
+        return LowRank(_linear(kernel, self.X))
+
+    def crossing(self, kernel: Kernel) -> Callable[[Any], Array]:
+        """The map from new points to their features."""
+        return lambda Z: _linear(kernel, Z)
+
+    def over(self, X: Any) -> Linear:
+        """The same for other points."""
+        return Linear(X)
+
+    def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
+        """Gradient of the evidence in ``kernel.theta``."""
+        g = np.sum([gradient.root() for gradient in gradients], axis=0)
+        return _feature_slope(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X))))
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Features ``k(x, landmarks) L^-T`` with ``L L' = k(landmarks, landmarks)``: the part of the prior they determine.
+
+    Parameters
+    ----------
+    X : array of shape (n, n_features)
+        Points.
+    landmarks : array of shape (rank, n_features)
+        Points that stand for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint.bases import Landmarks
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> basis = Landmarks.among(X, RBF(1.0), tolerance=1e-8, rng=0)
+    >>> basis.gram(RBF(1.0)).factor.shape[1] < 15
+    True
+    """
+
+    X: Any
+    landmarks: Any
+
+    @classmethod
+    def among(
+        cls, X: Any, kernel: Kernel, *, max_rank: int | None = None, tolerance: float = 1e-6, rng: Any = None
+    ) -> Landmarks:
+        """Choose landmarks among the points, see `bayespoint.low_rank.pivoted_cholesky`."""
+        return cls(X, X[pivoted_cholesky(kernel, X, max_rank=max_rank, tolerance=tolerance, rng=rng).pivots])
+
+    def gram(self, kernel: Kernel) -> LowRank:
+        """Features of the points."""
+        return LowRank(self.crossing(kernel)(self.X))
+
+    def crossing(self, kernel: Kernel) -> Callable[[Any], Array]:
+        """The map from new points to their features."""
+        triangle = self._triangle(kernel)
+
+        def features(Z: Any) -> Array:
+            values = kernel_values(kernel, Z, self.landmarks)
+            solved: Array = solve_triangular(triangle, values.T, lower=True, check_finite=False, overwrite_b=True)
+            return solved.T
+
+        return features
+
+    def over(self, X: Any) -> Landmarks:
+        """The same for other points."""
+        return Landmarks(X, self.landmarks)
+
+    def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
+        """Gradient of the evidence in ``kernel.theta``.
+
+        With ``A = K_xz K_zz^-1`` the Gram matrix changes by ``dK_xz A' + A dK_zx - A dK_zz A'``.
+        """
+        triangle = self._triangle(kernel)
+        features = self.crossing(kernel)(self.X)
+        g = np.sum([gradient.root() for gradient in gradients], axis=0)  # 2 G M
+        outer = solve_triangular(triangle, g.T, lower=True, trans=1).T  # 2 G A
+        inner = 0.5 * solve_triangular(triangle, features.T @ outer, lower=True, trans=1)  # A'G A
+        by_cross = contract_gradient(kernel, self.X, outer, self.landmarks)
+        return by_cross - contract_gradient(kernel, self.landmarks, 0.5 * (inner + inner.T))
+
+    def approximation(self, kernel: Kernel) -> Approximation:
+        """What the features leave out at the points."""
+        prior = np.asarray(kernel.diag(self.X), dtype=np.float64)
+        features = self.crossing(kernel)(self.X)
+        left = np.maximum(prior - np.einsum("ij,ij->i", features, features), 0.0)
+        safe = np.maximum(prior, np.finfo(float).tiny)
+        return Approximation(
+            features.shape[1], len(prior), float(left.sum() / max(prior.sum(), 1e-300)), float((left / safe).max())
+        )
+
+    def _triangle(self, kernel: Kernel) -> Array:
+        gram = kernel_values(kernel, self.landmarks)
+        scale = float(np.mean(np.diagonal(gram)))
+        for power in range(10):  # landmarks of one kernel may be next to dependent under another
+            gram.flat[:: len(gram) + 1] += _JITTER * 10.0**power * scale
+            lower, failed = lapack.dpotrf(gram, lower=1)
+            if not failed:
+                return np.asarray(lower)
+        raise np.linalg.LinAlgError("The landmarks have no positive definite Gram matrix.")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Kernel values row by row, when an engine asks for them: the Gram matrix is never held.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, n_features)
+        Points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from bayespoint.bases import Rows
+    >>> Rows(np.array([[1.0], [2.0]])).gram(DotProduct(0.0)).block([1])
+    array([[2., 4.]], dtype=float32)
+    """
+
+    X: Any
+
+    def gram(self, kernel: Kernel) -> KernelRows:
+        """Gram matrix of the points, not yet computed."""
+        return KernelRows(kernel, self.X)
+
+    def crossing(self, kernel: Kernel) -> Callable[[Any], CrossRows]:
+        """The map from new points to their kernel values with these, computed for points that matter."""
+        return KernelRows(kernel, self.X).cross
+
+    def over(self, X: Any) -> Rows:
+        """The same for other points."""
+        return Rows(X)
+
+
+def choose_basis(
+    kernel: Kernel, X: Any, max_rank: int | str | None, linear_from: int = 0, rng: Any = None, *, rough: bool = False
+) -> Basis:
+    """The form of the Gram matrix that suits a kernel and a number of points.
+
+    A linear kernel with fewer features than points goes by its features, which is exact. Beyond 1,000 points
+    landmarks stand for all, if a thousand of them leave out less than a thousandth of the prior variance; beyond 4,000
+    in any case, with a warning if it is more than a hundredth.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Any kernel.
+    X : array of shape (n, n_features)
+        Points.
+    max_rank : int, "auto" or None
+        Landmarks at the most; "auto" decides; None is exact.
+    linear_from : int, default=0
+        Number of points from which features of a linear kernel are used.
+    rng : int, Generator, RandomState or None
+        For the choice of landmarks; None is a fixed seed, so that fits can be repeated.
+    rough : bool, default=False
+        Whether a few landmarks will do.
+
+    Returns
+    -------
+    Basis
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint.bases import choose_basis
+    >>> X = np.linspace(0, 1, 2000)[:, None]
+    >>> len(choose_basis(RBF(0.2), X, "auto").landmarks) < 30
+    True
+    >>> type(choose_basis(RBF(0.2), X, None)).__name__
+    'Exact'
+    """
+    n = X.shape[0]
+    if max_rank is None:
+        return Exact(X)
+    if n > linear_from and linear_features(kernel, X[:1]) is not None and X.shape[1] + 1 < n:
+        return Linear(X)
+    auto = max_rank == "auto"
+    if auto and n <= _MANY:
+        return Exact(X)
+    limit = _LARGEST if auto else int(max_rank)
+    basis = Landmarks.among(
+        X,
+        kernel,
+        max_rank=min(limit, _ROUGH) if rough else limit,
+        tolerance=_SHARE,
+        rng=as_generator(0 if rng is None else rng),
+    )
+    if not auto or rough:
+        return basis
+    left_out = basis.approximation(kernel).left_out
+    if left_out > _SHARE and n <= _TOO_MANY:
+        return Exact(X)
+    if left_out > 10 * _SHARE:
+        warnings.warn(
+            f"Low rank: {basis.approximation(kernel)}; raise max_rank, or set it to None for the exact Gram matrix.",
+            InferenceWarning,
+            stacklevel=2,
+        )
+    return basis
+
+
+def _linear(kernel: Kernel, X: Any) -> Array:
+    features = linear_features(kernel, X)
+    assert features is not None
+    return features
+
+
+def _feature_slope(kernel: Kernel, product: Any) -> Array:
+    """Derivative of a function of the kernel in ``kernel.theta``, by central differences."""
+    theta, step = kernel.theta, 1e-5
+    ends = [[product(kernel.clone_with_theta(t)) for t in (theta + h, theta - h)] for h in step * np.eye(len(theta))]
+    return np.array([(up - down) / (2 * step) for up, down in ends])
+
+
+Basis = Exact | Linear | Landmarks | Rows
+
+
+def as_basis(X: Any) -> Any:
+    """Points as an exact basis; a basis as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.bases import as_basis
+    >>> type(as_basis(np.eye(2))).__name__
+    'Exact'
+    """
+    return X if hasattr(X, "crossing") else Exact(X)

@@ -1,0 +1,407 @@
+"""A Gram matrix that is never held: its rows in single precision, computed in blocks when they are asked for.
+
+Kernels that see inputs only through inner products cost one matrix product a block and a little elementwise work, on
+tiles that stay in the processor's cache. All tiles of a matrix have one shape, whatever is asked for: so a row has the
+same bits alone, among others, and when it is computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation, Kernel, Product, Sum
+
+from ._typing import Array, Matrix
+from .exceptions import InvalidProblemError
+from .kernels import kernel_values
+
+__all__ = ["CrossRows", "KernelRows"]
+
+Single = NDArray[np.float32]
+
+_ROWS = 256  # computed at a time
+_COLUMNS = 1024  # of a tile: a megabyte of values beside the inputs that they need
+_STRIP = 32  # rows of a tile worked on at a time, elementwise
+_FEW, _MANY = 0.3, 1_000_000  # share of values that are not zero, among how many, for zeros to be worth leaving out
+_STEEP = 1000.0  # squared distances in squared length scales, beyond which single precision is too coarse
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows:
+    """The Gram matrix of `kernel` at `X`, lazily: a `Problem` takes it where it takes an array.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        An object of `sklearn.gaussian_process.kernels`, bias included. Sums, products and whole powers of constants,
+        inner products and isotropic Gaussians go by matrix products; all others by their own values.
+    X : array-like or sparse matrix of shape (n, n_features)
+        Training inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from bayespoint.kernel_rows import KernelRows
+    >>> rows = KernelRows(DotProduct(1.0) ** 2, np.array([[0.0], [1.0], [2.0]]))
+    >>> rows.block([2, 0])
+    array([[ 1.,  9., 25.],
+           [ 1.,  1.,  1.]], dtype=float32)
+    """
+
+    kernel: Kernel
+    X: Matrix
+
+    def __post_init__(self) -> None:
+        X = self.X
+        X = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        if X.ndim != 2 or not np.isfinite(X.data if sparse.issparse(X) else X).all():
+            raise InvalidProblemError("Inputs must be a finite matrix, one row a point.")
+        object.__setattr__(self, "X", X)
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @cached_property
+    def diag(self) -> Array:
+        """Kernel value of each point with itself."""
+        return _diag(self.kernel, self.X)
+
+    @cached_property
+    def dense(self) -> Array:
+        """The Gram matrix itself, in double precision."""
+        X = self.X.toarray() if sparse.issparse(self.X) and self.kernel.requires_vector_input else self.X
+        return kernel_values(self.kernel, X)
+
+    def part(self, rows: Any) -> KernelRows:
+        """The same for some of the points."""
+        return KernelRows(self.kernel, self.X[rows])
+
+    def block(self, rows: Any) -> Single:
+        """Some rows of the Gram matrix.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Which.
+
+        Returns
+        -------
+        ndarray of float32, of shape (len(rows), n)
+        """
+        rows = np.asarray(rows, dtype=np.intp)
+        out = np.empty((len(rows), len(self)), dtype=np.float32)
+        self.write(rows, out, np.arange(len(rows)))
+        return out
+
+    def write(self, rows: Any, out: Single, places: Any, run: Callable[..., Any] = map) -> None:
+        """Write rows of the Gram matrix to `places` among the rows of `out`; `run` maps a function over tiles."""
+        tiles = self._tiles
+        for start in range(0, len(rows), tiles.height):
+            some = slice(start, start + tiles.height)
+            left = tiles.left(self.X[rows[some]])
+
+            def fill(tile: int, left: Any = left, some: slice = some) -> None:
+                values, columns = tiles.values(left, tile)
+                out[places[some], columns] = values
+
+            for _ in run(fill, range(tiles.count)):
+                pass
+
+    def cross(self, Z: Any) -> CrossRows:
+        """Kernel values between new points, the rows of `Z`, and the training points, lazily."""
+        return CrossRows(self, Z)
+
+    @cached_property
+    def _tiles(self) -> _Products | _Values:
+        return _tiling(self.kernel, self.X)(self.kernel, self.X)
+
+    @property
+    def granularity(self) -> int:
+        """Rows are cheapest in multiples of this number."""
+        return self._tiles.granularity
+
+
+@dataclass(frozen=True, eq=False)
+class CrossRows:
+    """Kernel values between new points and those training points that matter, computed once.
+
+    Parameters
+    ----------
+    rows : KernelRows
+        The training points.
+    Z : array-like or sparse matrix of shape (n_points, n_features)
+        New points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from bayespoint.kernel_rows import KernelRows
+    >>> cross = KernelRows(DotProduct(1.0), np.array([[0.0], [1.0], [2.0]])).cross(np.array([[3.0]]))
+    >>> cross.columns(np.array([0, 2]))
+    array([[1., 7.]], dtype=float32)
+    >>> cross.diag
+    array([10.])
+    """
+
+    rows: KernelRows
+    Z: Matrix
+    _kept: list[Any] = field(default_factory=lambda: [None, None], repr=False)
+
+    def __post_init__(self) -> None:
+        Z = self.Z
+        object.__setattr__(self, "Z", sparse.csr_array(Z) if sparse.issparse(Z) else np.asarray(Z, dtype=np.float64))
+
+    def __len__(self) -> int:
+        return int(self.Z.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the whole matrix: new points, training points."""
+        return len(self), len(self.rows)
+
+    @cached_property
+    def diag(self) -> Array:
+        """Kernel value of each new point with itself."""
+        return _diag(self.rows.kernel, self.Z)
+
+    def columns(self, which: Any, run: Callable[..., Any] = map) -> Single:
+        """Kernel values with some of the training points; remembered, so that asking again costs nothing.
+
+        Parameters
+        ----------
+        which : ndarray of int
+            Training points.
+        run : callable, default=map
+            Maps a function over pieces of work.
+
+        Returns
+        -------
+        ndarray of float32, of shape (n_points, len(which))
+        """
+        if self._kept[0] is not which:
+            tiles = type(self.rows._tiles)(self.rows.kernel, self.rows.X[which])
+            out = np.empty((len(self), len(which)), dtype=np.float32)
+
+            def fill(start: int) -> None:
+                left = tiles.left(self.Z[start : start + tiles.height])
+                for tile in range(tiles.count):
+                    values, columns = tiles.values(left, tile)
+                    out[start : start + tiles.height, columns] = values
+
+            for _ in run(fill, range(0, len(self), tiles.height)):
+                pass
+            self._kept[:] = which, out
+        kept: Single = self._kept[1]
+        return kept
+
+
+class _Tiling:
+    """Columns in tiles of one width, and rows in blocks of one height: the shape of every computation."""
+
+    def __init__(self, kernel: Kernel, X: Matrix, height: int) -> None:
+        self.kernel, self.X, self.n = kernel, X, X.shape[0]
+        self.count = -(-self.n // _COLUMNS)
+        self.width = _round_up(-(-self.n // max(self.count, 1)), 16)
+        self.height = min(height, _round_up(self.n, 16))
+
+    def columns(self, tile: int) -> slice:
+        return slice(tile * self.width, min((tile + 1) * self.width, self.n))
+
+
+class _Products(_Tiling):
+    """Tiles of a function of inner products, by matrix products in single precision."""
+
+    granularity = _ROWS  # rows that cost no more than one
+
+    def __init__(self, kernel: Kernel, X: Matrix) -> None:
+        super().__init__(kernel, X, _ROWS)
+        self.origin = X.mean(axis=0) if self.centres(kernel) else None
+        inputs, squares = self._prepared(X)
+        self.right = self._arranged(inputs)
+        self.squares = _padded(squares, self.count * self.width)
+
+    @staticmethod
+    def centres(kernel: Kernel) -> bool:
+        """Whether inputs are moved to their mean, which saves a stationary kernel from cancellation."""
+        return bool(kernel.is_stationary())
+
+    def _prepared(self, X: Matrix) -> tuple[Any, Single]:
+        """Inputs in single precision, and their squared lengths."""
+        X = X if self.origin is None else X - self.origin
+        return X.astype(np.float32), _squares(X).astype(np.float32)
+
+    def _arranged(self, inputs: Any) -> Any:
+        return _padded(inputs, self.count * self.width)
+
+    def left(self, rows: Matrix) -> tuple[Any, Single, int]:
+        inputs, squares = self._prepared(rows.toarray() if sparse.issparse(rows) else rows)
+        return _padded(inputs, self.height), _padded(squares, self.height), len(squares)
+
+    def _inner(self, rows: Any, tile: int, count: int) -> Single:
+        return np.matmul(rows, self.right[tile * self.width : (tile + 1) * self.width].T)
+
+    def values(self, left: tuple[Any, Single, int], tile: int) -> tuple[Single, slice]:
+        rows, squares, count = left
+        columns = self.columns(tile)
+        inner = self._inner(rows, tile, count)
+        beside = self.squares[tile * self.width : tile * self.width + inner.shape[1]]
+        for start in range(0, count, _STRIP):
+            some = slice(start, start + _STRIP)
+            inner[some] = _function(self.kernel, inner[some], squares[some, None], beside)
+        return inner[:count, : columns.stop - columns.start], columns
+
+
+class _Nonzeros(_Products):
+    """The same for dense inputs that are mostly zeros, which are left out (BPM 4.3, footnote 11)."""
+
+    granularity = 1
+
+    @staticmethod
+    def centres(kernel: Kernel) -> bool:
+        return False
+
+    def _arranged(self, inputs: Any) -> Any:
+        right = np.zeros((self.count, inputs.shape[1], self.width), dtype=np.float32)
+        for tile in range(self.count):
+            columns = self.columns(tile)
+            right[tile, :, : columns.stop - columns.start] = inputs[columns].T
+        return right
+
+    def left(self, rows: Matrix) -> tuple[Any, Single, int]:
+        inputs, squares = self._prepared(sparse.csr_array(rows))
+        return inputs, squares, len(squares)
+
+    def _inner(self, rows: Any, tile: int, count: int) -> Single:
+        from ._nonzeros import inner_products  # compiled
+
+        out = np.empty((count, self.width), dtype=np.float32)
+        inner_products(rows.indptr, rows.indices, rows.data, self.right[tile], out)
+        return out
+
+
+class _Sparse(_Products):
+    """The same for sparse inputs."""
+
+    @staticmethod
+    def centres(kernel: Kernel) -> bool:
+        return False
+
+    def _arranged(self, inputs: Any) -> Any:
+        return [inputs[self.columns(tile)] for tile in range(self.count)]
+
+    def left(self, rows: Matrix) -> tuple[Any, Single, int]:
+        inputs, squares, count = super().left(rows)
+        return np.ascontiguousarray(inputs.T), squares, count
+
+    def _inner(self, rows: Any, tile: int, count: int) -> Single:
+        return np.ascontiguousarray((self.right[tile] @ rows).T)
+
+
+class _Values(_Tiling):
+    """Tiles of any kernel, by its own values in double precision."""
+
+    granularity = 1
+
+    def __init__(self, kernel: Kernel, X: Matrix) -> None:
+        super().__init__(kernel, X, 32)
+        self.plain = bool(sparse.issparse(X) and kernel.requires_vector_input)
+
+    def left(self, rows: Matrix) -> tuple[Any, int]:
+        count = rows.shape[0]
+        return self._dense(rows[np.minimum(np.arange(self.height), count - 1)]), count
+
+    def _dense(self, X: Matrix) -> Any:
+        return X.toarray() if self.plain and sparse.issparse(X) else X
+
+    def values(self, left: tuple[Any, int], tile: int) -> tuple[Single, slice]:
+        rows, count = left
+        columns = self.columns(tile)
+        return kernel_values(self.kernel, rows, self._dense(self.X[columns]))[:count].astype(np.float32), columns
+
+
+def _tiling(kernel: Kernel, X: Matrix) -> type[_Products | _Values]:
+    """How to compute values of a kernel at such inputs."""
+    if sparse.issparse(X):
+        kind: type[_Products] = _Sparse
+    else:
+        kind = _Nonzeros if X.size > _MANY and np.count_nonzero(X) < _FEW * X.size else _Products
+    squares = _squares(X - X.mean(axis=0) if kind.centres(kernel) else X)
+    return kind if _by_products(kernel, float(squares.max(initial=0.0))) else _Values
+
+
+def _by_products(kernel: Kernel, square: float) -> bool:
+    """Whether a kernel is a function of inner products for which single precision will do."""
+    if isinstance(kernel, (Sum, Product)):
+        return _by_products(kernel.k1, square) and _by_products(kernel.k2, square)
+    if type(kernel) is Exponentiation:
+        whole = float(kernel.exponent).is_integer() and 1 <= kernel.exponent <= 64
+        return whole and _by_products(kernel.kernel, square)
+    if type(kernel) is RBF and np.size(kernel.length_scale) == 1:
+        return square < _STEEP * float(np.squeeze(kernel.length_scale)) ** 2
+    return type(kernel) in (ConstantKernel, DotProduct)
+
+
+def _function(kernel: Kernel, inner: Any, left: Any, right: Any) -> Any:
+    """The kernel as a function of inner products and squared lengths; may overwrite `inner` if it has one use of it."""
+    if isinstance(kernel, (Sum, Product)):
+        own = inner if isinstance(kernel.k2, ConstantKernel) else np.array(inner)
+        one, other = _function(kernel.k1, own, left, right), _function(kernel.k2, inner, left, right)
+        return one + other if isinstance(kernel, Sum) else one * other
+    if isinstance(kernel, Exponentiation):
+        return _power(_function(kernel.kernel, inner, left, right), int(kernel.exponent))
+    if isinstance(kernel, DotProduct):
+        inner += inner.dtype.type(kernel.sigma_0**2)
+        return inner
+    if isinstance(kernel, RBF):
+        scale = float(np.squeeze(kernel.length_scale)) ** -2
+        inner *= inner.dtype.type(scale)
+        inner -= inner.dtype.type(0.5 * scale) * (left + right)
+        return np.exp(np.minimum(inner, 0, out=inner), out=inner)
+    return inner.dtype.type(kernel.constant_value)
+
+
+def _power(base: Any, exponent: int) -> Any:
+    """By repeated squaring."""
+    result = None
+    while True:
+        exponent, odd = divmod(exponent, 2)
+        if odd:
+            result = base if result is None else result * base
+        if not exponent:
+            return result
+        base = base * base
+
+
+def _diag(kernel: Kernel, X: Matrix) -> Array:
+    """Kernel value of each point with itself, in double precision."""
+    if not sparse.issparse(X) or not kernel.requires_vector_input:
+        return np.array(kernel.diag(X), dtype=np.float64)
+    blocks = [X[start : start + _ROWS].toarray() for start in range(0, X.shape[0], _ROWS)]
+    return np.concatenate([np.asarray(kernel.diag(block), dtype=np.float64) for block in blocks])
+
+
+def _squares(X: Matrix) -> Array:
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def _round_up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
+def _padded(rows: Any, length: int) -> Any:
+    """Zeros below, up to a fixed number of rows."""
+    if len(rows) == length:
+        return np.ascontiguousarray(rows)
+    out = np.zeros((length, *rows.shape[1:]), dtype=rows.dtype)
+    out[: len(rows)] = rows
+    return out

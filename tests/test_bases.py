@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic
+
+from bayespoint import Hinge, Step
+from bayespoint.bases import Exact, Landmarks, Linear, as_basis
+from bayespoint.engines import EP, Laplace
+from bayespoint.kernel_gradients import contract_gradient
+from bayespoint.kernels import kernel_values, make_kernel, with_bias
+from bayespoint.low_rank import pivoted_cholesky
+from bayespoint.tuning import Model, infer, maximise_evidence
+
+KERNELS = [
+    ConstantKernel(2.0) * RBF(1.5),
+    ConstantKernel(2.0) * RBF([1.5, 0.8, 3.0]) + ConstantKernel(0.5),
+    ConstantKernel(0.7) * Matern(2.0, nu=1.5),
+    (0.3 * DotProduct(1.2)) ** 2 + RBF(1.0),
+    RationalQuadratic(1.0, 2.0) * RBF(4.0),
+]
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.standard_normal((80, 3))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(80) > 0, 1.0, -1.0)
+    return X, y
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_gradient_between_two_sets_of_points(kernel, rng):
+    X, Z = rng.standard_normal((7, 3)), rng.standard_normal((5, 3))
+    g = rng.standard_normal((7, 5))
+
+    def total(theta):
+        return np.vdot(g, kernel.clone_with_theta(theta)(X, Z))
+
+    numeric = approx_fprime(kernel.theta, total, 1e-6)
+    np.testing.assert_allclose(contract_gradient(kernel, X, g, Z), numeric, atol=2e-4)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_pivoted_cholesky_measures_what_it_leaves_out(kernel, rng):
+    X = rng.standard_normal((300, 3))
+    gram = kernel(X)
+    found = pivoted_cholesky(kernel, X, max_rank=40, tolerance=1e-3, rng=0)
+    left = gram - found.factor @ found.factor.T
+    np.testing.assert_allclose(np.diagonal(left), found.residual, atol=1e-9 * gram.max())
+    assert np.linalg.eigvalsh(left).min() > -1e-9 * gram.max()
+    rank = len(found.pivots)
+    assert rank == 40 or np.trace(left) <= 1e-3 * np.trace(gram)
+    best = np.linalg.eigvalsh(gram)[:-rank].sum()
+    assert np.trace(left) < 12 * best + 1e-9 * np.trace(gram)
+    assert np.abs(np.triu(found.factor[found.pivots], 1)).max() == 0
+
+
+def test_pivots_are_drawn_as_if_one_at_a_time():
+    """Three points, two of them nearly the same: the second landmark is drawn by the variance that is left."""
+    X = np.array([[0.0], [0.1], [2.0]])
+    kernel = RBF(1.0)
+    gram = kernel(X)
+    counts = np.zeros((3, 3))
+    for seed in range(4000):
+        first, second = pivoted_cholesky(kernel, X, max_rank=2, tolerance=0.0, rng=seed).pivots
+        counts[first, second] += 1
+    for i in range(3):
+        left = 1 - gram[i] ** 2
+        expected = left / left.sum()
+        share = counts[i] / counts[i].sum()
+        error = np.sqrt(expected * (1 - expected) / counts[i].sum())
+        assert np.all(np.abs(share - expected) <= 4 * error + 1e-12)
+
+
+def test_pivots_of_copies_are_found_once(rng):
+    X = np.repeat(rng.standard_normal((5, 2)), 20, axis=0)
+    found = pivoted_cholesky(RBF(1.0), X, tolerance=0.0, rng=1)
+    assert len(found.pivots) == 5
+    assert found.residual.max() < 1e-10
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("likelihood", [Step(softness=1.0), Step(noise=0.1, softness=0.5), Hinge(1.5)], ids=str)
+def test_slope_of_the_evidence_by_landmarks(kernel, likelihood, data):
+    X, y = data
+    basis = Landmarks(X, X[:12])
+    engine = EP(tolerance=1e-10)
+
+    def evidence(theta):
+        return infer(Model(kernel.clone_with_theta(theta), likelihood), basis, [y, -y], None, engine).log_evidence
+
+    candidate = infer(Model(kernel, likelihood), basis, [y, -y], None, engine)
+    steps = 1e-4 * np.eye(kernel.n_dims)
+    numeric = [(evidence(kernel.theta + h) - evidence(kernel.theta - h)) / 2e-4 for h in steps]
+    np.testing.assert_allclose(candidate.evidence_gradient(basis), numeric, atol=2e-5)
+
+
+@pytest.mark.parametrize("engine", [EP(tolerance=1e-10), Laplace()], ids=["ep", "laplace"])
+def test_slope_of_the_evidence_of_a_linear_kernel_is_the_exact_one(engine, data):
+    X, y = data
+    kernel = with_bias(make_kernel("linear", X), 0.7, tuned=True)
+    likelihood = Hinge(1.5) if isinstance(engine, Laplace) else Step(softness=1.0)
+    slow, fast = (infer(Model(kernel, likelihood), b, [y], None, engine) for b in (Exact(X), Linear(X)))
+    assert fast.log_evidence == pytest.approx(slow.log_evidence, abs=1e-7)
+    np.testing.assert_allclose(fast.evidence_gradient(Linear(X)), slow.evidence_gradient(X), atol=1e-6)
+
+
+def test_all_points_as_landmarks_are_exact(data):
+    X, y = data
+    model = Model(ConstantKernel(2.0) * RBF(1.5), Step(softness=1.0))
+    exact, low = (infer(model, basis, [y], None, EP()) for basis in (X, Landmarks(X, X)))
+    assert low.log_evidence == pytest.approx(exact.log_evidence, abs=1e-6)
+    np.testing.assert_allclose(low.evidence_gradient(Landmarks(X, X)), exact.evidence_gradient(X), atol=1e-5)
+    new = X[:5] + 0.3
+    moments = [
+        one.posteriors[0].latent(as_basis(b).crossing(model.kernel)(new), model.kernel.diag(new))
+        for one, b in ((exact, X), (low, Landmarks(X, X)))
+    ]
+    np.testing.assert_allclose(*moments, atol=1e-6)
+
+
+def test_a_climb_on_landmarks_ends_where_the_exact_one_does(data):
+    X, y = data
+    model = Model(ConstantKernel(1.0) * RBF(1.0), Step(softness=1.0))
+    exact = maximise_evidence(model, X, [y])
+    low = maximise_evidence(model, Landmarks.among(X, model.kernel, tolerance=1e-9, rng=0), [y])
+    np.testing.assert_allclose(low.model.theta, exact.model.theta, atol=1e-3)
+
+
+def test_what_is_left_out_is_measured(data):
+    X, _ = data
+    kernel = ConstantKernel(3.0) * RBF(0.7)
+    basis = Landmarks.among(X, kernel, max_rank=15, rng=0)
+    said = basis.approximation(kernel)
+    m = basis.gram(kernel).factor
+    left = np.diagonal(kernel_values(kernel, X) - m @ m.T)
+    assert said.rank == 15
+    assert said.rows == 80
+    assert said.left_out == pytest.approx(left.sum() / 240, rel=1e-6)
+    assert said.largest == pytest.approx(left.max() / 3, rel=1e-6)
+    assert "rank 15 for 80 rows" in str(said)
