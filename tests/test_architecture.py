@@ -12,13 +12,13 @@ import bayespoint
 ROOT = Path(bayespoint.__file__).parent
 LAYERS = [
     {"_nonzeros", "_typing", "_threads", "exceptions"},
-    {"features", "kernels", "likelihoods", "natural"},
+    {"_parallel", "features", "kernels", "likelihoods", "natural"},
     {"kernel_gradients", "low_rank"},
     {"problem", "whitening", "posteriors"},
     {"bases"},
     {"engines", "readouts", "bounds", "evidence", "diagnostics"},
     {"tuning"},
-    {"averaging", "svm_tuning", "generative"},
+    {"averaging", "svm_tuning", "generative", "streaming"},
     {"estimators"},
     {"selection"},
     {"plots", "demo", "cli"},

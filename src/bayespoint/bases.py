@@ -25,7 +25,17 @@ from .low_rank import pivoted_cholesky
 from .posteriors import EvidenceGradient
 from .problem import LowRank, as_generator
 
-__all__ = ["Approximation", "Basis", "Exact", "Landmarks", "Linear", "Rows", "as_basis", "choose_basis"]
+__all__ = [
+    "Approximation",
+    "Basis",
+    "Exact",
+    "Landmarks",
+    "Linear",
+    "Rows",
+    "as_basis",
+    "choose_basis",
+    "linear_or_none",
+]
 
 _JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
 _MANY = 1000  # rows from which landmarks may pay
@@ -196,6 +206,14 @@ class Landmarks:
         """The same for other points."""
         return Landmarks(X, self.landmarks)
 
+    def grown(
+        self, kernel: Kernel, *, max_rank: int | None = None, tolerance: float = 1e-6, rng: Any = None
+    ) -> Landmarks:
+        """With more landmarks among the points, where those so far leave too much out; the old ones come first."""
+        start = self.crossing(kernel)(self.X)
+        found = pivoted_cholesky(kernel, self.X, max_rank=max_rank, tolerance=tolerance, rng=rng, start=start)
+        return Landmarks(self.X, np.concatenate([self.landmarks, self.X[found.pivots]]))
+
     def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
         """Gradient of the evidence in ``kernel.theta``.
 
@@ -305,8 +323,8 @@ def choose_basis(
     n = X.shape[0]
     if max_rank is None:
         return Exact(X)
-    if n > linear_from and linear_features(kernel, X[:1]) is not None and X.shape[1] + 1 < n:
-        return Linear(X)
+    if n > linear_from and X.shape[1] + 1 < n and (linear := linear_or_none(kernel, X)) is not None:
+        return linear
     auto = max_rank == "auto"
     if auto and n <= _MANY:
         return Exact(X)
@@ -330,6 +348,20 @@ def choose_basis(
             stacklevel=2,
         )
     return basis
+
+
+def linear_or_none(kernel: Kernel, X: Any) -> Linear | None:
+    """Features of a linear kernel; None for any other, or for points that are no array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint.bases import linear_or_none
+    >>> linear_or_none(RBF(1.0), np.eye(2)) is None
+    True
+    """
+    return None if linear_features(kernel, X[:1]) is None else Linear(X)
 
 
 def _linear(kernel: Kernel, X: Any) -> Array:

@@ -48,7 +48,13 @@ class PivotedCholesky(NamedTuple):
 
 
 def pivoted_cholesky(
-    kernel: Kernel, X: Any, *, max_rank: int | None = None, tolerance: float = 1e-6, rng: Any = None
+    kernel: Kernel,
+    X: Any,
+    *,
+    max_rank: int | None = None,
+    tolerance: float = 1e-6,
+    rng: Any = None,
+    start: Array | None = None,
 ) -> PivotedCholesky:
     """Landmarks among the rows of X until they explain all but a share `tolerance` of the prior variance.
 
@@ -64,6 +70,8 @@ def pivoted_cholesky(
         Share of the sum of all prior variances that may be left out.
     rng : int, Generator or None
         Source of randomness.
+    start : ndarray of shape (n, rank), optional
+        Features by landmarks from elsewhere, which come first in the factor and count towards `max_rank`.
 
     Returns
     -------
@@ -83,16 +91,18 @@ def pivoted_cholesky(
     rng = np.random.default_rng(rng)
     residual = np.array(kernel.diag(X), dtype=np.float64)
     n = len(residual)
-    limit = n if max_rank is None else min(max_rank, n)
+    start = np.empty((n, 0)) if start is None else start
+    rank = start.shape[1]
+    limit = n + rank if max_rank is None else min(max_rank, n + rank)
     prior = residual.copy()
     enough = tolerance * float(prior.sum())
     rounding = 1e-13 * float(prior.max(initial=0.0)) * n  # below that, variance is noise
-    factor = np.empty((n, min(limit, 4 * _BLOCK)), order="F")
+    factor = _widened(start, rank + min(limit, 4 * _BLOCK))
+    residual = np.maximum(residual - np.einsum("ij,ij->i", start, start), 0.0)
     pivots = np.empty(0, dtype=np.intp)
-    while len(pivots) < limit and (total := float(residual.sum())) > max(enough, rounding):
-        size = min(_BLOCK, limit - len(pivots), int(np.count_nonzero(residual)))
+    while rank < limit and (total := float(residual.sum())) > max(enough, rounding):
+        size = min(_BLOCK, limit - rank, int(np.count_nonzero(residual)))
         proposed = rng.choice(n, size=size, replace=True, p=residual / total)
-        rank = len(pivots)
         have = factor[:, :rank]
         block = kernel_values(kernel, X[proposed]) - have[proposed] @ have[proposed].T
         kept, lower = _accept(block, residual[proposed], rng, 0.1 * rounding / n)
@@ -109,8 +119,9 @@ def pivoted_cholesky(
         pivots = np.r_[pivots, chosen]
         residual[pivots] = 0.0
         new[np.ix_(chosen, range(len(chosen)))] = lower
-        factor[pivots[:rank], rank : rank + len(chosen)] = 0.0  # rows at earlier pivots are explained already
-    return PivotedCholesky(pivots, np.ascontiguousarray(factor[:, : len(pivots)]), residual)
+        new[pivots[: -len(chosen)]] = 0.0  # rows at earlier pivots are explained already
+        rank += len(chosen)
+    return PivotedCholesky(pivots, np.ascontiguousarray(factor[:, :rank]), residual)
 
 
 def _accept(block: Array, before: Array, rng: np.random.Generator, smallest: float) -> tuple[Any, Array]:

@@ -18,6 +18,7 @@ from ..problem import Weights, as_generator
 from ..tuning import Model
 from ._base import KernelClassifier, named_engine, step_probabilities
 from ._certificates import CertifiedMixin
+from ._streaming import StreamingMixin
 from ._validation import (
     TrainingSet,
     check_bias,
@@ -39,7 +40,7 @@ _ENGINES = {  # names at the border stand for engines with their default setting
 }
 
 
-class BayesPointClassifier(CertifiedMixin, KernelClassifier):
+class BayesPointClassifier(CertifiedMixin, StreamingMixin, KernelClassifier):
     """Bayes point machine: a kernel classifier that averages over all classifiers compatible with the labels.
 
     A latent function with a Gaussian process prior decides the label through a step that may be soft (`softness`) and
@@ -76,6 +77,8 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
         (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,000 rows where it
         leaves out next to nothing, beyond 4,000 in any case; `approximation_` says what was done. Linear kernels go
         by their features, which is exact.
+    forgetting : float, default=1.0
+        Share of what is known that `partial_fit` keeps before each new batch; 1 forgets nothing.
     decision : {"bayes_point", "vote"}, default="bayes_point"
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
         average over all draws. The two are the same for a Gaussian posterior.
@@ -105,6 +108,10 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
     loo_proba_ : ndarray of shape (n_samples, n_classes)
         Leave-one-out class probabilities of the training rows, without refitting (kernel held fixed). Not there for
         draws inside hard walls, which do not tell what a row's absence would change.
+    n_seen_ : int
+        Rows that went into the posterior, where they came in batches (`partial_fit`).
+    class_count_ : ndarray of shape (n_classes,)
+        How many of these rows each class had.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -151,6 +158,7 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
         optimizer: str | None = "evidence",
         n_restarts: int = 0,
         max_rank: int | str | None = "auto",
+        forgetting: float = 1.0,
         decision: str = "bayes_point",
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -164,6 +172,7 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
         self.optimizer = optimizer
         self.n_restarts = n_restarts
         self.max_rank = max_rank
+        self.forgetting = forgetting
         self.decision = decision
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -276,6 +285,9 @@ class BayesPointClassifier(CertifiedMixin, KernelClassifier):
             return (np.stack(parts, axis=1),)
 
         return self._in_blocks(X, votes)[0]
+
+    def _not_the_mean(self) -> str | None:
+        return "the rows of earlier batches are gone; use fit" if hasattr(self, "n_seen_") else None
 
     @property
     def _decides_by_vote(self) -> bool:

@@ -41,6 +41,8 @@ _ENGINES = {  # names at the border stand for engines with their default setting
     "elliptical-slice": "EllipticalSlice",
 }
 
+_SAMPLED = 1000  # rows to tune by
+
 
 class BayesianSVC(CertifiedMixin, KernelClassifier):
     """Support vector machine as a probabilistic model: class probabilities, evidence, hyper-parameters without a grid.
@@ -311,7 +313,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         return named_engine(self.engine, _ENGINES)
 
     def _climbs_by(self, engine: Any) -> int | None:
-        return None if self.evidence == "naive" else 1000  # draws of the normaliser take all labels at once
+        return None if self.evidence == "naive" else _SAMPLED  # draws of the normaliser take all labels at once
 
     @property
     def _scales_by_rows(self) -> bool:

@@ -21,7 +21,9 @@ from ..problem import Weights
 
 __all__ = [
     "TrainingSet",
+    "check_batch",
     "check_bias",
+    "check_classes",
     "check_inputs",
     "check_training_set",
     "number_or_evidence",
@@ -79,6 +81,44 @@ def check_training_set(
     if not pairwise:
         _check_variation(X)
     return TrainingSet(X, codes, classes, product, kept, n, weights)
+
+
+def check_classes(classes: Any, known: Any) -> Any:
+    """All classes of a stream, sorted; they are declared at its beginning and never change."""
+    if classes is None:
+        if known is None:
+            raise ValueError("The first call to partial_fit needs all classes: pass classes=np.unique(all_labels).")
+        return known
+    declared = np.unique(np.asarray(classes))
+    if known is not None and not np.array_equal(declared, known):
+        raise ValueError(f"classes={list(declared)} is not what was declared before: {list(known)}.")
+    if len(declared) < 2:
+        raise ValueError(f"A classifier needs at least two classes, got {len(declared)} class {list(declared)}.")
+    return declared
+
+
+def check_batch(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, class_weight: Any, classes: Any, *, first: bool
+) -> TrainingSet:
+    """Validate a batch of a stream, which may lack classes."""
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64, reset=first)
+    check_classification_targets(y)
+    X = _check_size(X, pairwise=False)
+    strange = ~np.isin(y, classes)
+    if strange.any():
+        raise ValueError(f"y has the label {y[strange][0]!r}, which is not among the declared classes {list(classes)}.")
+    if class_weight == "balanced":
+        raise ValueError("class_weight='balanced' needs all rows at once: pass a dict of weights to a stream.")
+    weights = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    n = X.shape[0]
+    kept = np.arange(n) if weights is None else np.flatnonzero(weights)
+    if len(kept) < n:
+        X, y, weights = X[kept], y[kept], None if weights is None else weights[kept]
+    power = {label: weight for label, weight in (class_weight or {}).items() if label in set(y.tolist())} or None
+    product = weights_of(power, y, weights) if len(kept) else None
+    return TrainingSet(X, np.searchsorted(classes, y), classes, product, kept, n, weights)
 
 
 def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weights | None:
