@@ -188,8 +188,15 @@ class Landmarks:
         return cls(X, X[pivoted_cholesky(kernel, X, max_rank=max_rank, tolerance=tolerance, rng=rng).pivots])
 
     def gram(self, kernel: Kernel) -> LowRank:
-        """Features of the points."""
-        return LowRank(self.crossing(kernel)(self.X))
+        """Features of the points, and the variance that each point has beside them."""
+        features = self.crossing(kernel)(self.X)
+        return LowRank(features, residual=self.residual(kernel, self.X, features))
+
+    @staticmethod
+    def residual(kernel: Kernel, X: Any, features: Array) -> Array:
+        """Prior variance of points that their features do not have."""
+        left: Array = kernel.diag(X) - np.einsum("ij,ij->i", features, features)
+        return np.maximum(left, 0.0)
 
     def crossing(self, kernel: Kernel) -> Callable[[Any], Array]:
         """The map from new points to their features."""
@@ -224,14 +231,18 @@ class Landmarks:
         g = np.sum([gradient.root() for gradient in gradients], axis=0)  # 2 G M
         outer = solve_triangular(triangle, g.T, lower=True, trans=1).T  # 2 G A
         inner = 0.5 * solve_triangular(triangle, features.T @ outer, lower=True, trans=1)  # A'G A
-        by_cross = contract_gradient(kernel, self.X, outer, self.landmarks)
-        return by_cross - contract_gradient(kernel, self.landmarks, 0.5 * (inner + inner.T))
+        slope = contract_gradient(kernel, self.X, outer, self.landmarks)
+        slope -= contract_gradient(kernel, self.landmarks, 0.5 * (inner + inner.T))
+        if all(gradient.by_residual is not None for gradient in gradients):
+            own = np.sum([gradient.by_residual for gradient in gradients], axis=0)
+            slope += _feature_slope(kernel, lambda varied: float(own @ varied.diag(self.X)))
+        return slope
 
     def approximation(self, kernel: Kernel) -> Approximation:
         """What the features leave out at the points."""
         prior = np.asarray(kernel.diag(self.X), dtype=np.float64)
         features = self.crossing(kernel)(self.X)
-        left = np.maximum(prior - np.einsum("ij,ij->i", features, features), 0.0)
+        left = self.residual(kernel, self.X, features)
         safe = np.maximum(prior, np.finfo(float).tiny)
         return Approximation(
             features.shape[1], len(prior), float(left.sum() / max(prior.sum(), 1e-300)), float((left / safe).max())

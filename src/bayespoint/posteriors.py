@@ -113,7 +113,7 @@ class GaussianPosterior:
     alpha : ndarray of shape (n,)
         Weights of the mean function ``m(x) = sum_i alpha_i k(x, x_i)``; see also `mean_weights`.
     mean, variance : ndarray of shape (n,)
-        Moments of the latents at the training points.
+        Moments of the latents at the training points; where a low-rank problem has residuals, without these.
     tau, nu : ndarray of shape (n,)
         Natural parameters of the sites, weights included.
     factor : SiteFactor or LowRankSiteFactor
@@ -201,7 +201,8 @@ class GaussianPosterior:
         precision = 1 / self.variance - self.tau
         prior = 1 / np.maximum(self.problem.diag, np.finfo(float).tiny)
         precision = np.where(precision > 0, precision, prior)  # an approximate site may claim more than all there is
-        return Latent((self.mean / self.variance - self.nu) / precision, 1 / precision)
+        own = 0.0 if self.problem.residual is None else self.problem.residual
+        return Latent((self.mean / self.variance - self.nu) / precision, 1 / precision + own)
 
 
 class EvidenceGradient(NamedTuple):
@@ -220,6 +221,7 @@ class EvidenceGradient(NamedTuple):
     alpha: Array
     factor: SiteFactor | LowRankSiteFactor
     likelihood: Mapping[str, float]
+    by_residual: Array | None = None  # derivative in each row's residual
     implicit: Array | None = None  # z of a further term (z alpha' + alpha z') / 4, where sites move with the kernel
 
     def gram(self) -> Array:
@@ -237,6 +239,8 @@ class EvidenceGradient(NamedTuple):
         assert isinstance(self.factor, LowRankSiteFactor)
         m = self.factor.rows
         g: Array = np.multiply.outer(self.alpha, m.T @ self.alpha) - self.factor.shrunk()
+        if self.by_residual is not None:  # a residual is what is left of a row's variance: it shrinks as M grows
+            g -= 2 * self.by_residual[:, None] * m
         if self.implicit is not None:
             g += 0.5 * np.multiply.outer(self.implicit, m.T @ self.alpha)
             g += 0.5 * np.multiply.outer(self.alpha, m.T @ self.implicit)

@@ -68,6 +68,9 @@ class LowRank:
     prior : NaturalGaussian, optional
         Prior of the coordinates w if it is not N(0, I): what other rows have told about them. Only expectation
         propagation takes one.
+    residual : array-like of shape (n,), optional
+        Prior variance of each row's latent that its coordinates do not have. Expectation propagation adds it, each
+        row's own and independent of all others (fully independent training conditional); other engines leave it out.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class LowRank:
 
     factor: Array
     prior: NaturalGaussian | None = None
+    residual: Array | None = None
 
     def __post_init__(self) -> None:
         factor = np.ascontiguousarray(self.factor, dtype=np.float64)
@@ -92,6 +96,11 @@ class LowRank:
             raise InvalidProblemError(
                 f"The prior is over {self.prior.rank} coordinates, but the rows have {factor.shape[1]}."
             )
+        if self.residual is not None:
+            residual = np.asarray(self.residual, dtype=np.float64)
+            if residual.shape != (len(factor),) or not np.all(residual >= 0):
+                raise InvalidProblemError(f"residual must be {len(factor)} variances of at least 0, one for each row.")
+            object.__setattr__(self, "residual", residual)
         object.__setattr__(self, "factor", factor)
 
     def __len__(self) -> int:
@@ -165,6 +174,11 @@ class Problem:
         """Prior of the coordinates of a low-rank Gram matrix, None if it is N(0, I)."""
         return self.gram.prior if isinstance(self.gram, LowRank) else None
 
+    @property
+    def residual(self) -> Array | None:
+        """Prior variance that the coordinates of a low-rank Gram matrix do not have, None if nothing is said of it."""
+        return self.gram.residual if isinstance(self.gram, LowRank) else None
+
     def refuse_prior(self) -> None:
         """Raise unless coordinates have the prior N(0, I)."""
         if self.prior is not None:
@@ -192,7 +206,9 @@ class Problem:
         """The Gram matrix of some of the rows, of the kind that the whole is."""
         if isinstance(self.gram, KernelRows):
             return self.gram.part(rows)
-        return self.dense[np.ix_(rows, rows)] if self.root is None else LowRank(self.root[rows], self.prior)
+        if self.root is None:
+            return self.dense[np.ix_(rows, rows)]
+        return LowRank(self.root[rows], self.prior, None if self.residual is None else self.residual[rows])
 
     @property
     def exponents(self) -> Array:

@@ -86,13 +86,14 @@ class EP:
             return self._infer(problem, start)
 
     def _infer(self, problem: Problem, start: GaussianPosterior | None) -> GaussianPosterior:
-        if problem.likelihood.is_hard and not problem.diag.all():
+        hard = problem.likelihood.is_hard and problem.residual is None  # residuals are a softness of each row's own
+        if hard and not problem.diag.all():
             problem.raise_if_empty()
         rows = _Rows.of(problem)
         sites = _Sites.zero(problem.size) if start is None else _Sites(start.tau / rows.copies, start.nu / rows.copies)
         state, sweeps = self._parallel(rows, sites)
         how = "parallel"
-        if problem.likelihood.is_hard and not (state.error <= _SETTLED and np.all(problem.y * state.mean > 0)):
+        if hard and not (state.error <= _SETTLED and np.all(problem.y * state.mean > 0)):
             problem.raise_if_empty()
         if not state.error <= _SETTLED:
             state, more = self._sequential(rows, state)
@@ -162,6 +163,7 @@ class _Rows(NamedTuple):
     gram: Array | None  # None for a low-rank problem
     root: Array | None
     prior: NaturalGaussian | None
+    residual: Array | None
     diag: Array
     y: Array
     likelihood: Any
@@ -181,7 +183,8 @@ class _Rows(NamedTuple):
                 np.fill_diagonal(gram, diag)
         likelihood = problem.likelihood
         log_concave = likelihood.is_log_concave
-        return cls(gram, problem.root, problem.prior, diag, problem.y, likelihood, copies, power, log_concave)
+        low_rank = problem.root, problem.prior, problem.residual
+        return cls(gram, *low_rank, diag, problem.y, likelihood, copies, power, log_concave)
 
     @property
     def size(self) -> int:
@@ -191,6 +194,19 @@ class _Rows(NamedTuple):
         """The i-th latent out of coordinates along the last axis."""
         picked: Array = coordinates[..., i] if self.root is None else coordinates @ self.root[i]
         return picked
+
+    def match(self, cavity_mean: Array, cavity_var: Array, some: Any = slice(None)) -> tuple[Array, Array, Array]:
+        """Log-normalisers, and sites on the latents, or on that part of them that the coordinates have.
+
+        The likelihood sees the latent with its residual; a site of precision tau there is one of precision
+        ``1 / (1 / tau + residual)`` and the same mean here.
+        """
+        if self.residual is None:
+            return self.likelihood.site(self.y[some], cavity_mean, cavity_var, self.power[some])
+        own = self.residual[some]
+        log_z, tau, nu = self.likelihood.site(self.y[some], cavity_mean, cavity_var + own, self.power[some])
+        shrink = 1 / (1 + tau * own)
+        return log_z, tau * shrink, nu * shrink
 
     def gaussian(self, tau: Array, nu: Array) -> SiteGaussian | None:
         if self.root is not None:
@@ -244,7 +260,7 @@ def _evaluate(rows: _Rows, sites: _Sites) -> _State | None:
     if not (np.all(var > 0) and np.all(cavity_precision > 0) and np.isfinite(cavity_mean).all()):
         return None
     cavity_var = 1 / cavity_precision
-    log_z, new_tau, new_nu = rows.likelihood.site(rows.y, cavity_mean, cavity_var, rows.power)
+    log_z, new_tau, new_nu = rows.match(cavity_mean, cavity_var)
     target = _Sites(np.maximum(new_tau, 0.0) if rows.log_concave else new_tau, new_nu)
     if not (np.isfinite(target.tau).all() and np.isfinite(target.nu).all()):
         return None
@@ -299,7 +315,7 @@ def _sequential_sweep(rows: _Rows, state: _State) -> _Sites:
         precision = 1 / var - tau[i]
         one = slice(i, i + 1)
         cavity_mean = np.array([(mean / var - nu[i]) / precision])
-        _, t, v = rows.likelihood.site(rows.y[one], cavity_mean, np.array([1 / precision]), rows.power[one])
+        _, t, v = rows.match(cavity_mean, np.array([1 / precision]), one)
         d_tau, d_nu = rows.copies[i] * (t[0] - tau[i]), rows.copies[i] * (v[0] - nu[i])
         if not (np.isfinite(d_tau + d_nu) and 1 + d_tau * var > 1e-8):
             continue
@@ -333,13 +349,26 @@ def _posterior(problem: Problem, rows: _Rows, state: _State, info: dict[str, Any
         log_evidence += 0.5 * float(rows.prior.shift @ (state.factor.centre - rows.prior.mean))
     if not np.isfinite(log_evidence):
         raise InvalidProblemError("Expectation propagation broke down: rescale the kernel, or raise softness or noise.")
-    by_parameter = rows.likelihood.log_normaliser_gradient(rows.y, state.cavity_mean, state.cavity_var, rows.power)
+    seen_var = state.cavity_var if rows.residual is None else state.cavity_var + rows.residual
+    by_parameter = rows.likelihood.log_normaliser_gradient(rows.y, state.cavity_mean, seen_var, rows.power)
     gradient = EvidenceGradient(
-        state.alpha, state.factor, {name: float((rows.copies * d).sum()) for name, d in by_parameter.items()}
+        state.alpha,
+        state.factor,
+        {name: float((rows.copies * d).sum()) for name, d in by_parameter.items()},
+        None if rows.residual is None else _by_residual(rows, state),
     )
     return GaussianPosterior(
         problem, state.alpha, state.mean, state.var, tau, nu, state.factor, log_evidence, gradient, info
     )
+
+
+def _by_residual(rows: _Rows, state: _State) -> Array:
+    """Derivative of the log-evidence in each row's residual: ``d log Z / dv = (d2 + d1^2) / 2`` at its cavity."""
+    tau, nu = state.sites
+    spread = 1 + tau * state.cavity_var
+    first, second = (nu - tau * state.cavity_mean) / spread, -tau / spread
+    slope: Array = 0.5 * rows.copies * (second + first**2)
+    return slope
 
 
 def _rows_evidence(rows: _Rows, state: _State) -> float:

@@ -380,7 +380,7 @@ def _gradient(
     d_hard[hard] = y[hard] * cap[hard]
     by_c = float(problem.exponents.sum()) * d_log_kappa - float(cap @ hinges)
     by_c += -0.5 * float(variance @ d_tau) + 0.5 * float(implicit @ _prior_latents(problem, d_hard))
-    return EvidenceGradient(y * alpha, factor, {"C": by_c}, implicit)
+    return EvidenceGradient(y * alpha, factor, {"C": by_c}, implicit=implicit)
 
 
 def _prior_latents(problem: Problem, weights: Array) -> Array:
