@@ -3,12 +3,14 @@ import pytest
 from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic
 
-from bayespoint import Hinge, Step
+from bayespoint import Hinge, Problem, Step
 from bayespoint.bases import Exact, Landmarks, Linear, as_basis
 from bayespoint.engines import EP, Laplace
+from bayespoint.exceptions import InvalidProblemError
 from bayespoint.kernel_gradients import contract_gradient
 from bayespoint.kernels import kernel_values, make_kernel, with_bias
 from bayespoint.low_rank import pivoted_cholesky
+from bayespoint.problem import LowRank
 from bayespoint.tuning import Model, infer, maximise_evidence
 
 KERNELS = [
@@ -80,9 +82,10 @@ def test_pivots_of_copies_are_found_once(rng):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("likelihood", [Step(softness=1.0), Step(noise=0.1, softness=0.5), Hinge(1.5)], ids=str)
-def test_slope_of_the_evidence_by_landmarks(kernel, likelihood, data):
+@pytest.mark.parametrize("keeps_residual", [True, False])
+def test_slope_of_the_evidence_by_landmarks(kernel, likelihood, keeps_residual, data):
     X, y = data
-    basis = Landmarks(X, X[:12])
+    basis = Landmarks(X, X[:12], keeps_residual)
     engine = EP(tolerance=1e-10)
 
     def evidence(theta):
@@ -138,3 +141,32 @@ def test_what_is_left_out_is_measured(data):
     assert said.left_out == pytest.approx(left.sum() / 240, rel=1e-6)
     assert said.largest == pytest.approx(left.max() / 3, rel=1e-6)
     assert "rank 15 for 80 rows" in str(said)
+
+
+def test_residuals_are_a_softness_of_each_row_s_own(data):
+    """A row's residual and its softness are one variance: equal residuals under a hard boundary are a soft one."""
+    X, y = data
+    soft = EP(tolerance=1e-9).infer(Problem(LowRank(X), y, Step(noise=0.1, softness=0.7)))
+    own = EP(tolerance=1e-9).infer(Problem(LowRank(X, residual=np.full(80, 0.4)), y, Step(noise=0.1, softness=0.3)))
+    np.testing.assert_allclose(own.mean_weights, soft.mean_weights, rtol=1e-6)
+    assert own.log_evidence == pytest.approx(soft.log_evidence, abs=1e-7)
+    np.testing.assert_allclose(own.leave_one_out.variance, soft.leave_one_out.variance + 0.4, rtol=1e-6)
+    whole = own.evidence_gradient.by_residual.sum() * 0.7
+    assert soft.evidence_gradient.likelihood["softness"] == pytest.approx(whole, rel=1e-4)
+
+
+def test_residuals_by_dense_algebra(data):
+    """All independent: the Gram matrix with the residuals on its diagonal, where each row is seen once."""
+    X, y = data
+    residual = np.linspace(0.0, 2.0, 80)
+    low = EP(tolerance=1e-9).infer(Problem(LowRank(X, residual=residual), y, Hinge(1.5)))
+    dense = EP(tolerance=1e-9).infer(Problem(X @ X.T + np.diag(residual), y, Hinge(1.5)))
+    assert low.log_evidence == pytest.approx(dense.log_evidence, abs=1e-6)
+    np.testing.assert_allclose(low.leave_one_out.mean, dense.leave_one_out.mean, atol=1e-5)
+    np.testing.assert_allclose(low.leave_one_out.variance, dense.leave_one_out.variance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("residual", [[0.1], [-1.0] * 80, [np.nan] * 80])
+def test_bad_residuals_are_refused(residual, data):
+    with pytest.raises(InvalidProblemError, match="residual must be 80 variances"):
+        LowRank(data[0], residual=residual)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,6 +165,9 @@ class Landmarks:
         Points.
     landmarks : array of shape (rank, n_features)
         Points that stand for all.
+    keeps_residual : bool, default=True
+        Whether each point keeps the variance that the landmarks leave out. The evidence is a better guide to the kernel
+        without, predictions are better with it.
 
     Examples
     --------
@@ -179,6 +182,7 @@ class Landmarks:
 
     X: Any
     landmarks: Any
+    keeps_residual: bool = True
 
     @classmethod
     def among(
@@ -190,7 +194,7 @@ class Landmarks:
     def gram(self, kernel: Kernel) -> LowRank:
         """Features of the points, and the variance that each point has beside them."""
         features = self.crossing(kernel)(self.X)
-        return LowRank(features, residual=self.residual(kernel, self.X, features))
+        return LowRank(features, residual=self.residual(kernel, self.X, features) if self.keeps_residual else None)
 
     @staticmethod
     def residual(kernel: Kernel, X: Any, features: Array) -> Array:
@@ -211,7 +215,7 @@ class Landmarks:
 
     def over(self, X: Any) -> Landmarks:
         """The same for other points."""
-        return Landmarks(X, self.landmarks)
+        return replace(self, X=X)
 
     def grown(
         self, kernel: Kernel, *, max_rank: int | None = None, tolerance: float = 1e-6, rng: Any = None
@@ -219,7 +223,7 @@ class Landmarks:
         """With more landmarks among the points, where those so far leave too much out; the old ones come first."""
         start = self.crossing(kernel)(self.X)
         found = pivoted_cholesky(kernel, self.X, max_rank=max_rank, tolerance=tolerance, rng=rng, start=start)
-        return Landmarks(self.X, np.concatenate([self.landmarks, self.X[found.pivots]]))
+        return replace(self, landmarks=np.concatenate([self.landmarks, self.X[found.pivots]]))
 
     def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
         """Gradient of the evidence in ``kernel.theta``.
@@ -347,7 +351,9 @@ def choose_basis(
         tolerance=_SHARE,
         rng=as_generator(0 if rng is None else rng),
     )
-    if not auto or rough:
+    if rough:
+        return replace(basis, keeps_residual=False)
+    if not auto:
         return basis
     left_out = basis.approximation(kernel).left_out
     if left_out > _SHARE and n <= _TOO_MANY:
