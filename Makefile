@@ -40,9 +40,12 @@ bench: .venv/.bench         ## speed as ratios of two programs in one run
 	$(BIN)/python benchmarks/evidence.py
 	$(BIN)/python benchmarks/svm.py
 	$(BIN)/python benchmarks/margin.py
+	$(BIN)/python benchmarks/mnist.py
 
 experiments: .venv/.dev     ## the papers' tables and our own
 	$(BIN)/python experiments/herbrich2001/table1.py
+	$(BIN)/python experiments/herbrich2001/figure9.py
+	$(BIN)/python experiments/herbrich2001/figure10.py
 	$(BIN)/python experiments/real_data.py
 	$(BIN)/python experiments/herbrich1999/figure1.py
 	$(BIN)/python experiments/herbrich1999/figure2.py

@@ -13,8 +13,8 @@ ROOT = Path(bayespoint.__file__).parent
 LAYERS = [
     {"_nonzeros", "_typing", "_threads", "exceptions"},
     {"_parallel", "features", "kernels", "likelihoods", "natural"},
-    {"kernel_gradients", "low_rank"},
-    {"problem", "whitening", "posteriors"},
+    {"kernel_gradients", "kernel_rows", "low_rank"},
+    {"problem", "whitening", "latents", "expansions", "posteriors"},
     {"bases"},
     {"engines", "readouts", "bounds", "evidence", "diagnostics"},
     {"tuning"},
@@ -25,6 +25,11 @@ LAYERS = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 NEIGHBOURS = {
+    ("latents", "problem"),
+    ("expansions", "latents"),
+    ("expansions", "problem"),
+    ("posteriors", "expansions"),
+    ("posteriors", "latents"),
     ("posteriors", "problem"),
     ("posteriors", "whitening"),
     ("whitening", "problem"),

@@ -212,6 +212,12 @@ def test_an_empty_version_space_is_found(X):
         problem.raise_if_empty()
 
 
+def test_values_too_large_for_single_precision(X):
+    with pytest.raises(InvalidProblemError, match=r"^Kernel values reach [^\n]*: rescale the features\.$"):
+        KernelRows(DotProduct(1.0) ** 10, 1000 * X).block([0])
+    assert np.isfinite(KernelRows(DotProduct(1.0) ** 4, 1000 * X).block([0])).all()
+
+
 def test_a_pickle_holds_the_inputs_once(X):
     gram = KernelRows(RBF(1.0), X)
     before = len(pickle.dumps(gram))

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from typing import Any
 
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_threads", "blas_threads_for"]
+__all__ = ["blas_threads", "blas_threads_for", "workers"]
 
 _SMALL = 500
 
@@ -39,6 +41,18 @@ def blas_threads_for(rows: int) -> Iterator[None]:
 def blas_threads() -> int:
     """How many threads the linear algebra library takes, which those who run many processes keep in bounds."""
     return max((library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"), default=1)
+
+
+@contextmanager
+def workers(n_jobs: int | None = None) -> Iterator[Callable[..., Iterable[Any]]]:
+    """A `map` over threads of our own, each with one BLAS thread; by default as many as BLAS would take."""
+    threads = blas_threads() if n_jobs is None else effective_n_jobs(n_jobs)
+    with blas_threads_for(0):
+        if threads == 1:
+            yield map
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield pool.map
 
 
 class _Limit:

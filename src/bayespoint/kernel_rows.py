@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation, Kernel, Product, Sum
 
+from ._threads import workers
 from ._typing import Array, Matrix
 from .exceptions import InvalidProblemError
 from .kernels import kernel_values
@@ -29,6 +30,7 @@ _ROWS = 256  # computed at a time
 _COLUMNS = 1024  # of a tile: a megabyte of values beside the inputs that they need
 _STRIP = 32  # rows of a tile worked on at a time, elementwise
 _FEW, _MANY = 0.3, 1_000_000  # share of values that are not zero, among how many, for zeros to be worth leaving out
+_LARGE = 1e30  # single precision ends at 3e38, and sums of many values must fit, too
 _STEEP = 1000.0  # squared distances in squared length scales, beyond which single precision is too coarse
 
 
@@ -64,6 +66,9 @@ class KernelRows:
         if X.ndim != 2 or not np.isfinite(X.data if sparse.issparse(X) else X).all():
             raise InvalidProblemError("Inputs must be a finite matrix, one row a point.")
         object.__setattr__(self, "X", X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "X": self.X}  # the rest can be computed again
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -111,21 +116,26 @@ class KernelRows:
                 values, columns = tiles.values(left, tile)
                 out[places[some], columns] = values
 
-            for _ in run(fill, range(tiles.count)):
-                pass
+            list(run(fill, range(tiles.count)))
 
     def cross(self, Z: Any) -> CrossRows:
         """Kernel values between new points, the rows of `Z`, and the training points, lazily."""
         return CrossRows(self, Z)
 
     @cached_property
+    def _kind(self) -> type[_Products | _Values]:
+        return _tiling(self.kernel, self.X)
+
+    @cached_property
     def _tiles(self) -> _Products | _Values:
-        return _tiling(self.kernel, self.X)(self.kernel, self.X)
+        if not (largest := self.diag.max(initial=0.0)) < _LARGE:
+            raise InvalidProblemError(f"Kernel values reach {largest:.1g}, too large for here: rescale the features.")
+        return self._kind(self.kernel, self.X)
 
     @property
     def granularity(self) -> int:
         """Rows are cheapest in multiples of this number."""
-        return self._tiles.granularity
+        return self._kind.granularity
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,22 +182,20 @@ class CrossRows:
         """Kernel value of each new point with itself."""
         return _diag(self.rows.kernel, self.Z)
 
-    def columns(self, which: Any, run: Callable[..., Any] = map) -> Single:
+    def columns(self, which: Any) -> Single:
         """Kernel values with some of the training points; remembered, so that asking again costs nothing.
 
         Parameters
         ----------
         which : ndarray of int
             Training points.
-        run : callable, default=map
-            Maps a function over pieces of work.
 
         Returns
         -------
         ndarray of float32, of shape (n_points, len(which))
         """
         if self._kept[0] is not which:
-            tiles = type(self.rows._tiles)(self.rows.kernel, self.rows.X[which])
+            tiles = self.rows._kind(self.rows.kernel, self.rows.X[which])
             out = np.empty((len(self), len(which)), dtype=np.float32)
 
             def fill(start: int) -> None:
@@ -196,8 +204,8 @@ class CrossRows:
                     values, columns = tiles.values(left, tile)
                     out[start : start + tiles.height, columns] = values
 
-            for _ in run(fill, range(0, len(self), tiles.height)):
-                pass
+            with workers() as run:
+                list(run(fill, range(0, len(self), tiles.height)))
             self._kept[:] = which, out
         kept: Single = self._kept[1]
         return kept
@@ -241,14 +249,14 @@ class _Products(_Tiling):
     def _arranged(self, inputs: Any) -> Any:
         return _padded(inputs, self.count * self.width)
 
-    def left(self, rows: Matrix) -> tuple[Any, Single, int]:
+    def left(self, rows: Matrix) -> tuple[Any, ...]:
         inputs, squares = self._prepared(rows.toarray() if sparse.issparse(rows) else rows)
         return _padded(inputs, self.height), _padded(squares, self.height), len(squares)
 
     def _inner(self, rows: Any, tile: int, count: int) -> Single:
         return np.matmul(rows, self.right[tile * self.width : (tile + 1) * self.width].T)
 
-    def values(self, left: tuple[Any, Single, int], tile: int) -> tuple[Single, slice]:
+    def values(self, left: tuple[Any, ...], tile: int) -> tuple[Single, slice]:
         rows, squares, count = left
         columns = self.columns(tile)
         inner = self._inner(rows, tile, count)
@@ -275,7 +283,7 @@ class _Nonzeros(_Products):
             right[tile, :, : columns.stop - columns.start] = inputs[columns].T
         return right
 
-    def left(self, rows: Matrix) -> tuple[Any, Single, int]:
+    def left(self, rows: Matrix) -> tuple[Any, ...]:
         inputs, squares = self._prepared(sparse.csr_array(rows))
         return inputs, squares, len(squares)
 
@@ -297,7 +305,7 @@ class _Sparse(_Products):
     def _arranged(self, inputs: Any) -> Any:
         return [inputs[self.columns(tile)] for tile in range(self.count)]
 
-    def left(self, rows: Matrix) -> tuple[Any, Single, int]:
+    def left(self, rows: Matrix) -> tuple[Any, ...]:
         inputs, squares, count = super().left(rows)
         return np.ascontiguousarray(inputs.T), squares, count
 
@@ -314,14 +322,14 @@ class _Values(_Tiling):
         super().__init__(kernel, X, 32)
         self.plain = bool(sparse.issparse(X) and kernel.requires_vector_input)
 
-    def left(self, rows: Matrix) -> tuple[Any, int]:
+    def left(self, rows: Matrix) -> tuple[Any, ...]:
         count = rows.shape[0]
         return self._dense(rows[np.minimum(np.arange(self.height), count - 1)]), count
 
     def _dense(self, X: Matrix) -> Any:
         return X.toarray() if self.plain and sparse.issparse(X) else X
 
-    def values(self, left: tuple[Any, int], tile: int) -> tuple[Single, slice]:
+    def values(self, left: tuple[Any, ...], tile: int) -> tuple[Single, slice]:
         rows, count = left
         columns = self.columns(tile)
         return kernel_values(self.kernel, rows, self._dense(self.X[columns]))[:count].astype(np.float32), columns
@@ -350,11 +358,12 @@ def _by_products(kernel: Kernel, square: float) -> bool:
 
 
 def _function(kernel: Kernel, inner: Any, left: Any, right: Any) -> Any:
-    """The kernel as a function of inner products and squared lengths; may overwrite `inner` if it has one use of it."""
+    """The kernel as a function of inner products, which it may overwrite, and of squared lengths."""
     if isinstance(kernel, (Sum, Product)):
-        own = inner if isinstance(kernel.k2, ConstantKernel) else np.array(inner)
-        one, other = _function(kernel.k1, own, left, right), _function(kernel.k2, inner, left, right)
-        return one + other if isinstance(kernel, Sum) else one * other
+        combine = np.add if isinstance(kernel, Sum) else np.multiply
+        alone = any(isinstance(part, ConstantKernel) for part in (kernel.k1, kernel.k2))  # only one looks at `inner`
+        one = _function(kernel.k1, inner if alone else inner.copy(), left, right)
+        return combine(one, _function(kernel.k2, inner, left, right))
     if isinstance(kernel, Exponentiation):
         return _power(_function(kernel.kernel, inner, left, right), int(kernel.exponent))
     if isinstance(kernel, DotProduct):

@@ -12,26 +12,13 @@ from scipy.linalg import blas, lapack
 
 from ._typing import Array
 from .exceptions import InvalidProblemError
-from .kernel_rows import CrossRows
+from .expansions import ExpandedPosterior
+from .latents import Latent, draws_to_arviz, leave_one_out_of_draws
 from .natural import NaturalGaussian
 from .problem import Problem
 from .whitening import Whitened
 
 __all__ = ["EvidenceGradient", "ExpandedPosterior", "GaussianPosterior", "Latent", "Posterior", "SampledPosterior"]
-
-
-class Latent(NamedTuple):
-    """Posterior mean and variance of the latent function, one entry a point.
-
-    Examples
-    --------
-    >>> from bayespoint.posteriors import Latent
-    >>> Latent(mean=0.3, variance=1.2).variance
-    1.2
-    """
-
-    mean: Array
-    variance: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,171 +354,16 @@ class SampledPosterior:
 
         Only likelihoods that are positive everywhere allow it; a hard wall leaves no draw on its far side.
         """
-        return _leave_one_out(self.problem, self.latents)
+        return leave_one_out_of_draws(self.problem, self.latents)
 
     def to_arviz(self) -> Any:
         """The draws as an arviz data tree: latents with dimensions chain, draw, row (needs ``bayespoint[report]``)."""
-        return _to_arviz(self.latents)
+        return draws_to_arviz(self.latents)
 
     def without(self, draws: slice) -> SampledPosterior:
         """The posterior without some draws of each chain."""
         kept = np.delete(self.coordinates, draws, axis=1)
         return SampledPosterior(self.problem, self.white, kept, self.info)
-
-
-@dataclass(frozen=True, eq=False)
-class ExpandedPosterior:
-    """Classifiers of version space as expansions in few training points: what perceptrons find.
-
-    Each draw is a unit vector in the feature space of the walls (that of the kernel, and one more dimension a row
-    where the boundary is soft) times the root of n, the mean radius of a Gaussian draw there. Other posteriors add at a
-    new point the variance of what the training points leave open; a perceptron is a single classifier, so nothing is
-    added here.
-
-    Attributes
-    ----------
-    problem : Problem
-        What was solved.
-    support : ndarray of shape (n_support,)
-        Training points with a weight; one array for all classes that were solved together.
-    weights : ndarray of shape (draw, n_support)
-        Expansion of each draw in them.
-    latents : ndarray of shape (1, draw, n)
-        Latent function at the training points.
-    info : dict
-        What only a person needs: epochs and mistakes of each perceptron, and whether it separated the labels.
-    log_evidence : None
-        Perceptrons do not tell.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Problem, Step
-    >>> from bayespoint.engines import Perceptrons
-    >>> posterior = Perceptrons(permutations=5).infer(Problem(np.eye(3), [1, -1, 1], Step()), rng=0)
-    >>> posterior.latents.round(6)[0, 0]
-    array([ 1., -1.,  1.])
-    """
-
-    problem: Problem
-    support: Any
-    weights: Array
-    latents: Array
-    info: Mapping[str, Any] = field(default_factory=dict)
-    log_evidence: None = None
-
-    @property
-    def draws(self) -> int:
-        """Number of draws."""
-        return self.weights.shape[0]
-
-    @cached_property
-    def centre(self) -> Array:
-        """Expansion of the posterior mean in the `support`."""
-        centre: Array = self.weights.mean(axis=0)
-        return centre
-
-    @property
-    def alpha(self) -> Array:
-        """Weights of each draw in ``f(x) = sum_i alpha_i k(x, x_i)``, of shape (1, draw, n)."""
-        alpha = np.zeros((1, self.draws, self.problem.size))
-        alpha[..., self.support] = self.weights
-        return alpha
-
-    @cached_property
-    def mean(self) -> Array:
-        """Mean of the latents at the training points."""
-        mean: Array = self.latents.mean(axis=(0, 1))
-        return mean
-
-    @cached_property
-    def variance(self) -> Array:
-        """Variance of the latents at the training points."""
-        variance: Array = self.latents.var(axis=(0, 1))
-        return variance
-
-    @property
-    def mean_weights(self) -> Array:
-        """Weights of the posterior mean as one function; for a low-rank problem its coordinates."""
-        if self.problem.root is not None:
-            return self.problem.root[self.support].T @ self.centre
-        weights = np.zeros(self.problem.size)
-        weights[self.support] = self.centre
-        return weights
-
-    def outputs(self, cross: Array | CrossRows, diag: Array) -> tuple[Array, Array]:
-        """Latent at new points given each draw: means of shape (1, draw, n_points), and a variance next to nothing.
-
-        Parameters
-        ----------
-        cross : ndarray of shape (n_points, n) or CrossRows
-            Kernel values between the new and the training points, or what computes them for the `support` alone; for a
-            low-rank problem coordinates of the new points.
-        diag : ndarray of shape (n_points,)
-            Kernel value of each new point with itself.
-        """
-        weights = self.weights
-        if isinstance(cross, CrossRows):
-            values: Any = cross.columns(self.support)
-            weights = weights.astype(values.dtype)  # a copy of the values in double precision may be too large
-        elif self.problem.root is not None:
-            values, weights = cross, weights @ self.problem.root[self.support]
-        else:
-            values = cross[:, self.support]
-        means = np.matmul(weights, values.T).astype(np.float64)
-        return means[None], 1e-12 * np.asarray(diag)
-
-    def latent(self, cross: Array | CrossRows, diag: Array) -> Latent:
-        """Mean and variance at new points; `cross` and `diag` as for `outputs`."""
-        means, nothing = self.outputs(cross, diag)
-        return Latent(means.mean(axis=(0, 1)), means.var(axis=(0, 1)) + nothing)
-
-    def expectation(self, function: Callable[[Array, Array], Array], cross: Array | CrossRows, diag: Array) -> Array:
-        """Posterior expectation at new points of a function given as its mean under a latent N(mean, variance)."""
-        (means,), nothing = self.outputs(cross, diag)
-        values: Array = function(means, np.broadcast_to(nothing, means.shape)).mean(axis=0)
-        return values
-
-    def disagreement(self) -> Array:
-        """Probability at each training point that the latent has not the sign of the label."""
-        share: Array = (self.latents * self.problem.y < 0).mean(axis=(0, 1))
-        return share
-
-    @cached_property
-    def leave_one_out(self) -> Latent:
-        """Latent at each training point given all the others; see `SampledPosterior.leave_one_out`."""
-        return _leave_one_out(self.problem, self.latents)
-
-    def to_arviz(self) -> Any:
-        """The draws as an arviz data tree; see `SampledPosterior.to_arviz`."""
-        return _to_arviz(self.latents)
-
-    def without(self, draws: slice) -> ExpandedPosterior:
-        """The posterior without some draws."""
-        weights, latents = np.delete(self.weights, draws, axis=0), np.delete(self.latents, draws, axis=1)
-        return ExpandedPosterior(self.problem, self.support, weights, latents, self.info)
-
-
-def _leave_one_out(problem: Problem, latents: Array) -> Latent:
-    likelihood, y = problem.likelihood, problem.y
-    if likelihood.is_hard:
-        raise InvalidProblemError(
-            "Draws inside hard walls do not tell what a row's absence would change: use the EP engine, or softness."
-        )
-    latents = latents.reshape(-1, problem.size)
-    log_weight = -problem.exponents * likelihood.log_likelihood(y, latents)
-    weight = np.exp(log_weight - log_weight.max(axis=0))
-    weight /= weight.sum(axis=0)
-    mean = (weight * latents).sum(axis=0)
-    return Latent(mean, (weight * np.square(latents - mean)).sum(axis=0))
-
-
-def _to_arviz(latents: Array) -> Any:
-    try:
-        from arviz_base import from_dict
-    except ImportError as error:
-        raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
-    return from_dict({"posterior": {"latent": latents}}, dims={"latent": ["row"]})
 
 
 Posterior = GaussianPosterior | SampledPosterior | ExpandedPosterior

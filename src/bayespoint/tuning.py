@@ -133,7 +133,7 @@ def infer(
     streams = as_generator(rng).spawn(len(problems))  # one for each, so that n_jobs changes nothing
     options = [{"start": posterior} for posterior in start.posteriors] if start else [{}] * len(problems)
     if hasattr(engine, "infer_together"):  # classes share what is costly
-        return Candidate.of(model, engine.infer_together(problems, rng, start and start.posteriors), basis)
+        return Candidate.of(model, engine.infer_together(problems, rng, n_jobs=n_jobs), basis)
     if len(problems) == 1:
         return Candidate.of(model, [engine.infer(problems[0], streams[0], **options[0])], basis)
     work = zip(problems, streams, options, strict=True)

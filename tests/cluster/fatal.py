@@ -34,7 +34,7 @@ class FatalEngine:
         return self.engine.infer(problem, rng)
 
 
-_seen = 0
+sweeps = 0  # of this process
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class FatalStep(Step):
     after: int = 0
 
     def site(self, *args):
-        global _seen
-        _seen += 1
-        if _seen > self.after:
+        global sweeps
+        sweeps += 1
+        if sweeps > self.after:
             die_once(self.marker, self.home)
         return super().site(*args)

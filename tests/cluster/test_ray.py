@@ -2,13 +2,13 @@
 
 import os
 
+import fatal
 import joblib
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
-import fatal
 from bayespoint import BayesPointClassifier, Problem, Step
 from bayespoint.engines import EP, Billiard
 from bayespoint.problem import LowRank
@@ -57,6 +57,7 @@ def test_chains_are_the_same_draws(on_ray, rng):
     np.testing.assert_array_equal(there.coordinates, here.coordinates)
 
 
+@pytest.mark.slow
 def test_cross_validation_and_a_grid(on_ray):
     X, y = load_iris(return_X_y=True)
     X, y = X[::3], y[::3]

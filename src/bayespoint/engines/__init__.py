@@ -4,7 +4,17 @@ from importlib import import_module
 
 from .ep import EP
 
-__all__ = ["EP", "Billiard", "ClassicBilliard", "Corners", "EllipticalSlice", "GibbsSampler", "Laplace", "Margin"]
+__all__ = [
+    "EP",
+    "Billiard",
+    "ClassicBilliard",
+    "Corners",
+    "EllipticalSlice",
+    "GibbsSampler",
+    "Laplace",
+    "Margin",
+    "Perceptrons",
+]
 
 _COMPILED = {
     "Billiard": "billiard",
@@ -14,6 +24,7 @@ _COMPILED = {
     "GibbsSampler": "gibbs",
     "Laplace": "laplace",
     "Margin": "gaussian_margin",
+    "Perceptrons": "perceptrons",
 }
 
 

@@ -26,9 +26,10 @@ from math import pi
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numba import njit
 
+from .._parallel import in_parallel
 from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
@@ -114,17 +115,15 @@ class Billiard:
         walls = Walls.of(problem, white)
         origin = starting_position(problem, white, start)
         streams = as_generator(rng).spawn(self.chains)
-        coordinates = np.empty((self.chains, self.draws, white.rank))
-        chains = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_run_chain)(self, walls, white, origin, stream, kept)
-            for stream, kept in zip(streams, coordinates, strict=True)
-        )
+        tasks = (delayed(_run_chain)(self, walls, white, origin, stream) for stream in streams)
+        chains = in_parallel(tasks, self.n_jobs)
         info = {
-            "events_per_flight": np.array([events for events, _ in chains]),
-            "drift": max(drift for _, drift in chains),
+            "events_per_flight": np.array([chain.events / self.draws for chain in chains]),
+            "drift": max(chain.drift for chain in chains),
             "settings": self,
         }
-        return SampledPosterior(problem, white, coordinates, info=info)
+        warn_of_drift(info["drift"])
+        return SampledPosterior(problem, white, np.stack([chain.kept for chain in chains]), info=info)
 
 
 class Walls(NamedTuple):
@@ -198,22 +197,27 @@ def _merge_coincident(gram: Array, y: Array, energy: Array) -> tuple[Array, Arra
     return np.where(signed < 0, -1.0, 1.0), np.abs(signed)
 
 
-def _run_chain(
-    engine: Billiard, walls: Walls, white: Whitened, origin: Array, rng: np.random.Generator, kept: Array
-) -> tuple[float, float]:
-    """One chain: fills `kept` with whitened coordinates; mean number of events a flight, largest drift seen."""
+class Chain(NamedTuple):
+    """Whitened coordinates of the draws of one chain, its number of events, and the largest drift seen."""
+
+    kept: Array
+    events: int
+    drift: float
+
+
+def _run_chain(engine: Billiard, walls: Walls, white: Whitened, origin: Array, rng: np.random.Generator) -> Chain:
+    """One chain. It returns all it has to say, for it may run where no memory is shared."""
     total = engine.warmup + engine.draws
+    kept = np.empty((engine.draws, white.rank))
     events, drift = 0, 0.0
-    for first, batch in flights(engine, walls, white, origin, rng, total):
-        skip = max(engine.warmup - first, 0)
-        size = len(batch.positions)
-        kept[max(first - engine.warmup, 0) : max(first - engine.warmup + size, 0)] = batch.positions[
-            skip:, : white.rank
-        ]
-        events += int(batch.events[skip:].sum())
-        drift = max(drift, batch.drift)
-    warn_of_drift(drift)
-    return events / engine.draws, drift
+    with blas_threads_for(len(walls.y)):  # of the process it runs in
+        for first, batch in flights(engine, walls, white, origin, rng, total):
+            skip = max(engine.warmup - first, 0)
+            last = max(first - engine.warmup + len(batch.positions), 0)
+            kept[max(first - engine.warmup, 0) : last] = batch.positions[skip:, : white.rank]
+            events += int(batch.events[skip:].sum())
+            drift = max(drift, batch.drift)
+    return Chain(kept, events, drift)
 
 
 def warn_of_drift(drift: float) -> None:

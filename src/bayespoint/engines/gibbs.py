@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numba import njit
 
+from .._parallel import in_parallel
 from .._typing import Array
 from ..exceptions import InvalidProblemError
 from ..likelihoods import Step
@@ -74,9 +75,8 @@ class GibbsSampler:
         white = whiten(problem)
         start = starting_position(problem, white)
         generator = as_generator(rng)
-        chains = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_run_chain)(self, problem, white, start, stream) for stream in generator.spawn(self.chains)
-        )
+        tasks = (delayed(_run_chain)(self, problem, white, start, stream) for stream in generator.spawn(self.chains))
+        chains = in_parallel(tasks, self.n_jobs)
         coordinates = np.stack(chains)
         # A step sees only directions; under a Gaussian prior the radius is independent of them.
         coordinates *= np.sqrt(generator.chisquare(white.dimension, size=coordinates.shape[:2]))[..., None]

@@ -22,7 +22,7 @@ from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..kernel_rows import CrossRows
 from ..kernels import kernel_values, with_bias
-from ..posteriors import GaussianPosterior, Latent, Posterior, SampledPosterior
+from ..posteriors import ExpandedPosterior, GaussianPosterior, Latent, Posterior, SampledPosterior
 from ..problem import Weights, as_generator, check_gram
 from ..tuning import Candidate, Model, infer, maximise_evidence
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
@@ -210,7 +210,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return best
         found, *others = (posterior(one.model) for one in (best, *(other for other, _ in best.alternatives)))
         alternatives = [(other, weight) for other, (_, weight) in zip(others, best.alternatives, strict=True)]
-        evidence = best.log_evidence if found.log_evidence is None else found.log_evidence
+        evidence = found.log_evidence
+        if evidence is None and best.posteriors[0].problem.size == len(data.y):  # not that of a sample
+            evidence = best.log_evidence
         return replace(found, log_evidence=evidence, alternatives=alternatives)
 
     def _part_to_climb(self, model: Model, points: Points, data: TrainingSet, engine: Any) -> tuple[Any, ...]:
@@ -268,7 +270,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _knows_leave_one_out(self, best: Candidate) -> bool:
         """Whether the posteriors tell what a row's absence would change; draws inside hard walls do not."""
-        return isinstance(best.posteriors[0], GaussianPosterior) or not self.likelihood_.is_hard
+        posterior = best.posteriors[0]
+        if isinstance(posterior, ExpandedPosterior):
+            return False
+        return isinstance(posterior, GaussianPosterior) or not self.likelihood_.is_hard
 
     @property
     def _gaussian_engine(self) -> Any:
@@ -325,7 +330,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = self._points_.transform(check_inputs(self, X, self._pairwise))
         kernel = with_bias(self.kernel_, self.bias_)
         crossing = self._basis_.crossing(kernel)
-        size = max(_VALUES // self._basis_.X.shape[0], 1000)
+        size = max((4 if isinstance(self._basis_, Rows) else 1) * _VALUES // self._basis_.X.shape[0], 1000)
         parts = []
         with blas_threads_for(self._basis_.X.shape[0]):
             for start in range(0, rows.shape[0], size):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
+from .._parallel import in_parallel
 from .._typing import Array
 from ._bridge import Ratio, bridge, effective_share
 from ._paths import Path
@@ -33,15 +34,18 @@ class Stone:
     def draws(self) -> int:
         return sum(u.shape[0] * u.shape[1] for u in self.statistics)
 
-    def draw(self, path: Path, count: int) -> None:
-        """Go on from where the chains are."""
+    def draw(self, path: Path, count: int) -> Stone:
+        """Go on from where the chains are: the stone with more draws, for it may be made where no memory is shared."""
         if self.level == 0:
             batch = path.draw(count, self.rng)
         else:
             batch = path.advance(self.level, self.states, count, self.rng)
-        self.states = batch.states[:, -1]
-        self.statistics.append(batch.statistic)
-        self.cost += batch.cost
+        return replace(
+            self,
+            states=batch.states[:, -1],
+            statistics=[*self.statistics, batch.statistic],
+            cost=self.cost + batch.cost,
+        )
 
 
 class Stones(NamedTuple):
@@ -171,8 +175,7 @@ class Walk:
         )
 
     def _draw(self, counts: Array) -> None:
-        Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(stone.draw)(self.path, int(count)) for stone, count in zip(self.stones, counts, strict=True)
-        )
+        tasks = (delayed(stone.draw)(self.path, int(count)) for stone, count in zip(self.stones, counts, strict=True))
+        self.stones = in_parallel(tasks, self.n_jobs)
         statistics = [np.concatenate(stone.statistics, axis=1) for stone in self.stones]
         self.ratio: Ratio = bridge(statistics, self.levels, self.path.log_density)

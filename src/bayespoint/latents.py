@@ -1,0 +1,69 @@
+"""Moments of the latent function, and what draws of it at the training points tell."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._typing import Array
+from .exceptions import InvalidProblemError
+from .problem import Problem
+
+__all__ = ["Latent", "draws_to_arviz", "leave_one_out_of_draws"]
+
+
+class Latent(NamedTuple):
+    """Posterior mean and variance of the latent function, one entry a point.
+
+    Examples
+    --------
+    >>> from bayespoint.posteriors import Latent
+    >>> Latent(mean=0.3, variance=1.2).variance
+    1.2
+    """
+
+    mean: Array
+    variance: Array
+
+
+def leave_one_out_of_draws(problem: Problem, latents: Array) -> Latent:
+    """Latent at each training point given all the others, by dividing its likelihood out of the draws' weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.latents import leave_one_out_of_draws
+    >>> problem = Problem(np.eye(2), [1, -1], Step(softness=1.0))
+    >>> leave_one_out_of_draws(problem, np.array([[1.0, 0.0], [-1.0, 0.0]])).mean.round(3)
+    array([-0.683,  0.   ])
+    """
+    likelihood, y = problem.likelihood, problem.y
+    if likelihood.is_hard:
+        raise InvalidProblemError(
+            "Draws inside hard walls do not tell what a row's absence would change: use the EP engine, or softness."
+        )
+    latents = latents.reshape(-1, problem.size)
+    log_weight = -problem.exponents * likelihood.log_likelihood(y, latents)
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    weight /= weight.sum(axis=0)
+    mean = (weight * latents).sum(axis=0)
+    return Latent(mean, (weight * np.square(latents - mean)).sum(axis=0))
+
+
+def draws_to_arviz(latents: Array) -> Any:
+    """Draws of latents, of shape (chain, draw, n), as an arviz data tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.latents import draws_to_arviz
+    >>> draws_to_arviz(np.zeros((2, 5, 3))).posterior.latent.shape
+    (2, 5, 3)
+    """
+    try:
+        from arviz_base import from_dict
+    except ImportError as error:
+        raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
+    return from_dict({"posterior": {"latent": latents}}, dims={"latent": ["row"]})
