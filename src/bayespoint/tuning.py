@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import Kernel
 
+from ._parallel import in_parallel
 from ._threads import blas_threads_for
 from ._typing import Array
 from .bases import as_basis
@@ -138,7 +139,7 @@ def infer(
         return Candidate.of(model, [engine.infer(problems[0], streams[0], **options[0])], basis)
     work = zip(problems, streams, options, strict=True)
     tasks = (delayed(engine.infer)(problem, stream, **option) for problem, stream, option in work)
-    return Candidate.of(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks), basis)
+    return Candidate.of(model, in_parallel(tasks, n_jobs), basis)
 
 
 def infer_quietly(*args: Any, **options: Any) -> Candidate:
@@ -179,9 +180,10 @@ def maximise_evidence(
     rng : numpy.random.Generator, optional
         Where restarts are drawn from.
     n_jobs : int, optional
-        Posteriors inferred at the same time.
+        Posteriors inferred, and restarts climbed, at the same time.
     on_iteration : callable, optional
-        Called with the best candidate after each iteration; a true answer stops the climb there.
+        Called with the best candidate after each iteration of the first climb; a true answer stops it there, and leaves
+        out the restarts.
 
     Returns
     -------
@@ -215,14 +217,22 @@ def maximise_evidence(
             raise InvalidProblemError("Restarts draw from within the kernel's bounds: make all of them finite.")
         rng = np.random.default_rng() if rng is None else rng
         starts += [rng.uniform(bounds[:, 0], bounds[:, 1]) for _ in range(n_restarts)]
-    for theta in starts:
-        climb.run(model, theta)
-        if climb.stopped:
-            break
+    climb.run(model, starts[0])
+    if not climb.stopped:
+        rest = (delayed(_climb_alone)(model, theta, X, targets, weights, rough) for theta in starts[1:])
+        climb.take(in_parallel(rest, n_jobs))
     assert climb.best is not None
     if len(targets[0]) <= _POLISHED and not climb.stopped:
         climb.polish(model, engine)
     return infer(climb.best.model, X, targets, weights, engine, start=climb.best, n_jobs=n_jobs)
+
+
+def _climb_alone(model: Model, theta: Array, X: Any, targets: Any, weights: Any, engine: EP) -> Candidate:
+    """The best candidate of a climb of its own, wherever it runs."""
+    climb = _Climb(X, targets, weights, engine, None, None)
+    climb.run(model, theta)
+    assert climb.best is not None
+    return climb.best
 
 
 class _Climb:
@@ -275,6 +285,11 @@ class _Climb:
         if self.best is None or self.best.log_evidence is None or value > self.best.log_evidence:
             self.best = candidate
         return -value, -candidate.evidence_gradient(self.data[0])
+
+    def take(self, candidates: Sequence[Candidate]) -> None:
+        """Candidates from elsewhere."""
+        found = [candidate for candidate in (self.best, *candidates) if candidate is not None]
+        self.best = max(found, key=lambda candidate: -np.inf if (v := candidate.log_evidence) is None else v)
 
     def after_iteration(self, intermediate_result: Any) -> None:
         if self.on_iteration is not None and self.on_iteration(self.best):

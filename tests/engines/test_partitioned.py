@@ -63,7 +63,9 @@ def test_rows_sorted_by_label(rng, likelihood):
     M, y = data(rng, n=90, share=0.1)
     order = np.argsort(y)
     (posterior,) = PartitionedEP().infer(split(M[order], y[order], 9), likelihood)
-    assert_same(posterior, TIGHT.infer(Problem(LowRank(M), y, likelihood)), 1e-5)
+    whole = TIGHT.infer(Problem(LowRank(M), y, likelihood))
+    assert posterior.info["error"] <= 1e-6
+    assert_same(posterior, whole, max(1e-5, 3 * whole.info["error"]))  # one machine may settle for less
 
 
 @pytest.mark.parametrize("sweeps", [0, 3])

@@ -101,7 +101,8 @@ class Run:
         while not _is_proper(natural):
             self.halvings += 1
             natural = self._mixed()
-        self.sent = Message(number, self.mixture, self._stride, tuple(self.rounds), natural)
+        plain = NaturalGaussian(natural.precision, natural.shift)  # without what has been worked out from it
+        self.sent = Message(number, self.mixture, self._stride, tuple(self.rounds), plain)
         return self.sent
 
     @property

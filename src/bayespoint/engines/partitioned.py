@@ -155,7 +155,10 @@ class PartitionedEP:
         for target, run in enumerate(runs):
             if likelihood.is_hard and run.looks_empty:
                 raise_if_empty(places, target, run.mean)
-        return [self._posterior(run, likelihood, rows) for run in runs]
+        posteriors = []
+        for run in runs:
+            posteriors.append(self._posterior(run, likelihood, rows))
+        return posteriors
 
     def _posterior(self, run: Run, likelihood: Likelihood, rows: int) -> GaussianPosterior:
         """The best round as a posterior, with a warning if it is not a fixed point."""
@@ -166,7 +169,7 @@ class PartitionedEP:
                 f"Expectation propagation stopped after {run.count} rounds with sites still moving by {error:.1g} "
                 f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; raise softness or noise.",
                 InferenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         info = {"rounds": run.count, "error": error, "rows": rows, "updates": "partitioned"}
         return posterior_of(run.best.natural, likelihood, run.log_evidence, info)

@@ -68,6 +68,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     max_rank: int | str | None
     n_jobs: int | None
     random_state: RandomState
+    posterior_: Any
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

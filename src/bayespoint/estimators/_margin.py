@@ -8,10 +8,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
+from .._parallel import in_parallel
 from .._typing import Array, RandomState
 from ..bounds import (
     Bound,
@@ -335,7 +336,7 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         grid = {"eta": [self.eta], "C": [self.C]} | dict(_GRID if self.tune == "bound" else self.tune)
         engines = [self._engine_at(eta, C) for eta, C in product(grid["eta"], grid["C"])]
         tasks = (delayed(self._solved)(model, basis, problems, engine, None) for engine in engines)
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        found = in_parallel(tasks, self.n_jobs)
         return min(found, key=lambda one: certify(one.posteriors, _DELTA).gibbs.value)
 
     @staticmethod
@@ -343,7 +344,7 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         if len(problems) == 1:
             return Candidate.of(model, [engine.infer(problems[0])], basis)
         tasks = (delayed(engine.infer)(problem) for problem in problems)
-        return Candidate.of(model, Parallel(n_jobs=n_jobs, prefer="threads")(tasks), basis)
+        return Candidate.of(model, in_parallel(tasks, n_jobs), basis)
 
     @property
     def _linear_from(self) -> int:

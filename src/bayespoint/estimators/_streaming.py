@@ -8,10 +8,11 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 
+from .._parallel import in_parallel
 from ..bases import Exact, Landmarks, Linear, linear_or_none
 from ..engines import EP
 from ..exceptions import InferenceWarning, InvalidProblemError
@@ -169,7 +170,7 @@ class StreamingMixin:
             )
             for prior, y in zip(priors, data.targets, strict=True)
         ]
-        posteriors = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        posteriors = in_parallel(tasks, self.n_jobs)
         found = Candidate.of(stream.model, posteriors, basis)
         found = replace(found, log_evidence=stream.log_evidence + (found.log_evidence or 0.0))
         vars(self).pop("loo_proba_", None)
