@@ -59,7 +59,8 @@ def large(m: int, draws: int) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     above = max(peak, base) - before + gram
     note = "" if peak > base else " (at most: building the Gram matrix took more)"
-    print(f"m = {m}: {draws} draws in {seconds:.1f} s on one core, peak memory {above / gram:.2f} Gram matrices{note}")
+    print(f"m = {m}: {draws} draws in {seconds:.1f} s on one core, peak memory {above / gram:.2f} Gram matrices of "
+        f"{gram / 2**30:.2f} GB{note}")
 
 
 def _resident() -> int:
@@ -71,16 +72,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", default="200,500,1000,2000,5000")
     parser.add_argument("--large", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--draws", type=int, default=300, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.large:
-        large(options.large, 300)
+        large(options.large, options.draws)
         return
     with threadpool_limits(1):
         slope([int(m) for m in options.sizes.split(",")])
         one, _ = flights(1000, 2000, chains=1)
         two, _ = flights(1000, 2000, chains=2, n_jobs=2)
         print(f"two chains on two cores: {2 * one / two:.2f} times the draws of one chain a second\n", flush=True)
-    subprocess.run([sys.executable, __file__, "--large", "5000"], check=True)
+    for m, draws in ((5000, 300), (10_000, 100)):
+        subprocess.run([sys.executable, __file__, "--large", str(m), "--draws", str(draws)], check=True)
 
 
 if __name__ == "__main__":

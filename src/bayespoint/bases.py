@@ -237,8 +237,9 @@ class Landmarks:
         inner = 0.5 * solve_triangular(triangle, features.T @ outer, lower=True, trans=1)  # A'G A
         slope = contract_gradient(kernel, self.X, outer, self.landmarks)
         slope -= contract_gradient(kernel, self.landmarks, 0.5 * (inner + inner.T))
-        if all(gradient.by_residual is not None for gradient in gradients):
-            own = np.sum([gradient.by_residual for gradient in gradients], axis=0)
+        by_residual = [gradient.by_residual for gradient in gradients if gradient.by_residual is not None]
+        if by_residual:
+            own = np.sum(by_residual, axis=0)
             slope += _feature_slope(kernel, lambda varied: float(own @ varied.diag(self.X)))
         return slope
 

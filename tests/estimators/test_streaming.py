@@ -181,7 +181,7 @@ def test_a_bad_batch_loses_nothing(rng):
         model.partial_fit(X, y, classes=[0, 1, 2])
     np.testing.assert_array_equal(model.predict_proba(X), before)
     assert model.n_seen_ == 100
-    with pytest.raises(InvalidProblemError, match="earlier batches are gone"):
+    with pytest.raises(InvalidProblemError, match="no longer at hand"):
         model.certificate()
 
 

@@ -145,6 +145,10 @@ class Run:
 
     def _back_off(self) -> None:
         """Half the way, from the last round alone."""
+        if not self.rounds:
+            raise InvalidProblemError(
+                "Expectation propagation broke down: rescale the features, or raise softness or noise."
+            )
         self.halvings += 0 if len(self.mixture) > 1 else 1
         self.mixture = {max(self.rounds): 1.0}
         self.is_done = self.halvings > 12

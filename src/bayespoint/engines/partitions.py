@@ -16,7 +16,7 @@ from ..natural import NaturalGaussian
 from ..problem import LowRank, Weights
 from .ep import _Rows
 
-__all__ = ["Partition", "dask_partitions"]
+__all__ = ["Partition", "dask_partitions", "row_blocks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,16 +157,29 @@ def dask_partitions(
     True
     """
     dask: Any = import_module("dask")
+    make = dask.delayed(_partition)
+    recipe = dask.delayed((features, targets, weigh), traverse=False)
+    return [make(*parts, recipe) for parts in row_blocks(X, y=y, sample_weight=sample_weight)]
+
+
+def row_blocks(X: Any, **columns: Any) -> list[tuple[Any, ...]]:
+    """Blocks of rows of a dask collection, each with the same rows of some columns; None for a column that is None.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from bayespoint.engines.partitions import row_blocks
+    >>> len(row_blocks(da.ones((10, 2), chunks=(4, 2)), y=da.ones(10, chunks=5)))
+    3
+    """
     if hasattr(X, "numblocks") and X.ndim == 2 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     blocks = _blocks(X)
-    columns = [
+    beside = [
         [None] * len(blocks) if column is None else _blocks_like(column, X, blocks, name)
-        for column, name in ((y, "y"), (sample_weight, "sample_weight"))
+        for name, column in columns.items()
     ]
-    make = dask.delayed(_partition)
-    recipe = dask.delayed((features, targets, weigh), traverse=False)
-    return [make(*parts, recipe) for parts in zip(blocks, *columns, strict=True)]
+    return list(zip(blocks, *beside, strict=True))
 
 
 def _blocks(collection: Any) -> list[Any]:

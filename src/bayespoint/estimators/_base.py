@@ -28,6 +28,7 @@ from ..tuning import Candidate, Model, infer, maximise_evidence
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from ._certificates import seen_by_prior
 from ._inputs import Points
+from ._partitions import is_dask
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
 __all__ = ["KernelClassifier", "named_engine", "step_probabilities"]
@@ -77,7 +78,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training inputs; the square Gram matrix if ``kernel="precomputed"``.
+            Training inputs; the square Gram matrix if ``kernel="precomputed"``. `BayesPointClassifier` takes arrays and
+            data frames of dask, whose blocks stay where they are.
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
@@ -88,6 +90,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         estimator
             The fitted estimator.
         """
+        if is_dask(X):
+            return self._fit_partitions(X, y, sample_weight)
         with restore_on_failure(self):
             for name in self._optional_attributes:  # of an earlier fit
                 self.__dict__.pop(name, None)
@@ -161,6 +165,12 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities."""
         raise NotImplementedError
+
+    def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit on blocks of rows that are somewhere else."""
+        raise InvalidProblemError(
+            f"{type(self).__name__} does not take arrays of dask: compute them first, or use BayesPointClassifier."
+        )
 
     def _model(self, X: Any, weights: Weights | None) -> Model:
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""

@@ -19,6 +19,7 @@ from ..problem import Weights, as_generator
 from ..tuning import Model
 from ._base import KernelClassifier, named_engine, step_probabilities
 from ._certificates import CertifiedMixin
+from ._partitions import PartitionedMixin
 from ._streaming import StreamingMixin
 from ._validation import (
     TrainingSet,
@@ -42,7 +43,7 @@ _ENGINES = {  # names at the border stand for engines with their default setting
 }
 
 
-class BayesPointClassifier(CertifiedMixin, StreamingMixin, KernelClassifier):
+class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, KernelClassifier):
     """Bayes point machine: a kernel classifier that averages over all classifiers compatible with the labels.
 
     A latent function with a Gaussian process prior decides the label through a step that may be soft (`softness`) and
@@ -326,7 +327,7 @@ class BayesPointClassifier(CertifiedMixin, StreamingMixin, KernelClassifier):
         return self._in_blocks(X, votes)[0]
 
     def _not_the_mean(self) -> str | None:
-        return "the rows of earlier batches are gone; use fit" if hasattr(self, "n_seen_") else None
+        return "the rows are no longer at hand; use fit on an array" if hasattr(self, "n_seen_") else None
 
     @property
     def _decides_by_vote(self) -> bool:

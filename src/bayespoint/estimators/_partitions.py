@@ -1,0 +1,146 @@
+"""`fit` on rows that live with the workers of dask: they stay there, and tell each other what they know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.class_weight import compute_class_weight
+
+from .._typing import Array
+from ..bases import Landmarks, Linear, linear_or_none
+from ..engines import EP
+from ..exceptions import InvalidProblemError
+from ..problem import LowRank, as_generator
+from ..tuning import Candidate, Model
+from ._callbacks import FitProgress
+from ._inputs import Points
+from ._validation import check_training_set, restore_on_failure
+
+__all__ = ["PartitionedMixin", "is_dask"]
+
+_SAMPLE = 2000  # rows that choose the kernel and the landmarks
+_SHARE = 1e-3  # of their prior variance that landmarks may leave out
+
+
+def is_dask(X: Any) -> bool:
+    """Whether rows come as a lazy array or data frame in blocks."""
+    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
+
+
+class PartitionedMixin:
+    """`fit` for collections of dask, by expectation propagation over their blocks."""
+
+    engine: Any
+    class_weight: Any
+    n_jobs: int | None
+    optimizer: Any
+    random_state: Any
+    _pairwise: bool
+
+    def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Kernel and landmarks by a sample of the rows, the posterior by all of them."""
+        from ..engines.partitioned import PartitionedEP, dask_partitions
+        from ..engines.samples import gather_sample
+
+        with restore_on_failure(self):
+            if self._pairwise or not (isinstance(self.engine, EP) or self.engine == "ep"):
+                raise InvalidProblemError(
+                    "Rows in partitions need a kernel of inputs and expectation propagation: set engine='ep'."
+                )
+            rng = as_generator(0 if self.random_state is None else self.random_state)
+            found = gather_sample(X, y, _SAMPLE, seed=int(rng.integers(2**32)), sample_weight=sample_weight)
+            if len(found.classes) < 2:
+                raise ValueError(f"A classifier needs at least two classes, got {list(found.classes)}.")
+            model, basis, points = self._choose(found.X, found.y, rng)
+            recipe = _Features(model.kernel, basis.over(basis.X[:0]))
+            engine = self.engine if isinstance(self.engine, EP) else EP()
+            parts = dask_partitions(
+                X,
+                y,
+                features=recipe,
+                targets=_Targets(found.classes),
+                sample_weight=sample_weight,
+                weigh=_class_weights(self.class_weight, found.classes, found.counts),
+            )
+            settings = PartitionedEP(tolerance=engine.tolerance, memory=engine.memory, n_jobs=self.n_jobs)
+            posteriors = settings.infer(parts, model.likelihood)
+            best = Candidate.of(model, posteriors, basis)
+            for name in self._optional_attributes:  # type: ignore[attr-defined]
+                self.__dict__.pop(name, None)
+            for name, value in self._fitted_attributes(best, points, found.classes).items():  # type: ignore[attr-defined]
+                setattr(self, name, value)
+            self.n_seen_, self.class_count_ = int(found.counts.sum()), found.counts
+            self._dropped_rows_ = 0
+        return self
+
+    def _choose(self, X: Any, y: Any, rng: np.random.Generator) -> tuple[Model, Linear | Landmarks, Points]:
+        """Model, features and points from a sample."""
+        sample = check_training_set(self, X, y, None, None, pairwise=False)
+        model = self._model(sample.X, None)  # type: ignore[attr-defined]
+        points = self._batch_points(sample.X, model.kernel)  # type: ignore[attr-defined]
+        self._refuse_bad_kernel(model, points)  # type: ignore[attr-defined]
+        if self.optimizer is not None:
+            progress = FitProgress(self, X, y)
+            start = self._basis(model, points.X, None, rough=True)  # type: ignore[attr-defined]
+            best = self._climb(  # type: ignore[attr-defined]
+                model, (start, sample.targets, None), EP(), rng, lambda _: progress.iteration(dict)
+            )
+            progress.finish()
+            model = best.model
+        linear = linear_or_none(model.kernel, points.X)
+        limit = self._limit()  # type: ignore[attr-defined]
+        return (
+            model,
+            linear or Landmarks.among(points.X, model.kernel, max_rank=limit, tolerance=_SHARE, rng=rng),
+            points,
+        )
+
+
+@dataclass(frozen=True)
+class _Features:
+    """From a block of inputs to its features, on the worker that has it."""
+
+    kernel: Kernel
+    basis: Linear | Landmarks
+
+    def __call__(self, block: Any) -> LowRank:
+        rows = np.ascontiguousarray(block, dtype=np.float64)
+        if not np.isfinite(rows).all():
+            raise ValueError("X has NaN or infinite entries in some block: drop or impute these rows first.")
+        return self.basis.over(rows).gram(self.kernel)
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """Labels -1 and +1 of a block: one vector for two classes, else each class against the rest."""
+
+    classes: Any
+
+    def __call__(self, labels: Any) -> Array:
+        positive = self.classes[1:] if len(self.classes) == 2 else self.classes
+        return np.where(np.asarray(labels)[None, :] == positive[:, None], 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class _Weigh:
+    """Weights of the labels of a block."""
+
+    classes: Any
+    weights: Array
+
+    def __call__(self, labels: Any) -> Array:
+        weights: Array = self.weights[np.searchsorted(self.classes, labels)]
+        return weights
+
+
+def _class_weights(class_weight: Any, classes: Any, counts: Any) -> _Weigh | None:
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        weights = counts.sum() / (len(classes) * counts)
+    else:
+        weights = compute_class_weight(class_weight, classes=classes, y=classes)
+    return _Weigh(classes, np.asarray(weights, dtype=np.float64))
