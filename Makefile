@@ -41,6 +41,8 @@ bench: .venv/.bench         ## speed as ratios of two programs in one run
 	$(BIN)/python benchmarks/svm.py
 	$(BIN)/python benchmarks/margin.py
 	$(BIN)/python benchmarks/mnist.py
+	$(BIN)/python benchmarks/low_rank.py
+	$(BIN)/python benchmarks/streaming.py
 
 experiments: .venv/.dev     ## the papers' tables and our own
 	$(BIN)/python experiments/herbrich2001/table1.py
