@@ -16,11 +16,12 @@ LAYERS = [
     {"kernel_gradients", "kernel_rows", "low_rank"},
     {"problem", "whitening", "latents", "expansions", "posteriors"},
     {"bases"},
-    {"engines", "readouts", "bounds", "evidence", "diagnostics"},
+    {"engines", "readouts", "bounds", "evidence", "diagnostics", "metrics"},
     {"tuning"},
     {"averaging", "svm_tuning", "generative", "streaming"},
     {"estimators"},
-    {"selection"},
+    {"updating"},
+    {"active", "transduction", "selection", "rejection"},
     {"plots", "demo", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -3,7 +3,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step
-from bayespoint.engines import EP
+from bayespoint.engines import EP, Billiard
+from bayespoint.problem import LowRank
 
 STEPS = [Step(), Step(0.0, 0.5), Step(0.1), Step(0.05, 0.1)]
 
@@ -72,3 +73,22 @@ def test_a_variance_never_falls_below_rounding(solve):
     posterior = solve(Step())
     _, variance = posterior.latent(posterior.problem.gram, np.zeros(25))
     assert np.all(variance == 0)
+
+
+@pytest.mark.parametrize("engine", [EP(), Billiard(draws=4000)], ids=["gaussian", "draws"])
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_functions_have_the_moments_of_the_latent(engine, low_rank, rng):
+    X = rng.standard_normal((12, 3))
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(12) > 0, 1.0, -1.0)
+    new = rng.standard_normal((4, 3))
+    problem = Problem(LowRank(X) if low_rank else X @ X.T, y, Step(softness=0.5))
+    posterior = engine.infer(problem, 0)
+    cross, prior = new if low_rank else new @ X.T, new @ new.T + 0.2 * np.eye(4)  # a part that no row determines
+    drawn = posterior.functions(cross, prior, 16_000, rng)
+    mean, variance = posterior.latent(cross, np.diagonal(prior))
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=4 * np.sqrt(variance.max() / 16_000))
+    np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=0.06)
+    exact = EP().infer(Problem(X @ X.T, y, Step(softness=0.5)))
+    whole = np.linalg.inv(np.linalg.inv(np.eye(3)) + X.T @ np.diag(exact.tau) @ X)
+    covariance = new @ whole @ new.T + 0.2 * np.eye(4)
+    np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.12 * covariance.max())

@@ -1,19 +1,24 @@
 """Bayesian kernel classifiers: probabilities, evidence and error guarantees you can trust."""
 
 from . import engines, readouts
+from .active import ActiveLearner, query
 from .estimators import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
 from .likelihoods import Hinge, Logistic, Step
 from .problem import Problem
+from .rejection import RejectingClassifier
 
 __version__ = "0.1.0"
 __all__ = [
+    "ActiveLearner",
     "BayesPointClassifier",
     "BayesianSVC",
     "GaussianMarginClassifier",
     "Hinge",
     "Logistic",
     "Problem",
+    "RejectingClassifier",
     "Step",
     "engines",
+    "query",
     "readouts",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ._typing import Array
 from .kernel_rows import CrossRows
-from .latents import Latent, draws_to_arviz, leave_one_out_of_draws
+from .latents import Latent, draws_to_arviz, leave_one_out_of_draws, spread_out
 from .problem import Problem
 
 __all__ = ["ExpandedPosterior"]
@@ -123,6 +123,12 @@ class ExpandedPosterior:
         """Mean and variance at new points; `cross` and `diag` as for `outputs`."""
         means, nothing = self.outputs(cross, diag)
         return Latent(means.mean(axis=(0, 1)), means.var(axis=(0, 1)) + nothing)
+
+    def functions(self, cross: Array | CrossRows, prior: Array, size: int, rng: np.random.Generator) -> Array:
+        """Draws at new points; see `SampledPosterior.functions`. Nothing is added to them."""
+        (means,), _ = self.outputs(cross, np.diagonal(prior))
+        drawn: Array = means[spread_out(self.draws, size)]
+        return drawn
 
     def expectation(self, function: Callable[[Array, Array], Array], cross: Array | CrossRows, diag: Array) -> Array:
         """Posterior expectation at new points of a function given as its mean under a latent N(mean, variance)."""

@@ -10,7 +10,7 @@ from ._typing import Array
 from .exceptions import InvalidProblemError
 from .problem import Problem
 
-__all__ = ["Latent", "draws_to_arviz", "leave_one_out_of_draws"]
+__all__ = ["Latent", "correlated", "draws_to_arviz", "leave_one_out_of_draws", "spread_out"]
 
 
 class Latent(NamedTuple):
@@ -67,3 +67,31 @@ def draws_to_arviz(latents: Array) -> Any:
     except ImportError as error:
         raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
     return from_dict({"posterior": {"latent": latents}}, dims={"latent": ["row"]})
+
+
+def correlated(covariance: Array, size: int, rng: np.random.Generator) -> Array:
+    """Normal vectors of mean zero, one a row; the covariance may be singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.latents import correlated
+    >>> correlated(np.ones((2, 2)), 1, np.random.default_rng(0)).round(4)
+    array([[0.1257, 0.1257]])
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    draws: Array = rng.standard_normal((size, len(values)))[:, ::-1] @ root.T
+    return draws
+
+
+def spread_out(total: int, size: int) -> Any:
+    """`size` of `total` draws, as far apart as can be; some more than once if there are not enough.
+
+    Examples
+    --------
+    >>> from bayespoint.latents import spread_out
+    >>> spread_out(10, 5)
+    array([0, 2, 4, 6, 8])
+    """
+    return np.arange(size) * total // size

@@ -13,7 +13,7 @@ from scipy.linalg import blas, lapack
 from ._typing import Array
 from .exceptions import InvalidProblemError
 from .expansions import ExpandedPosterior
-from .latents import Latent, draws_to_arviz, leave_one_out_of_draws
+from .latents import Latent, correlated, draws_to_arviz, leave_one_out_of_draws, spread_out
 from .natural import NaturalGaussian
 from .problem import Problem
 from .whitening import Whitened
@@ -40,6 +40,15 @@ class SiteFactor:
             removed -= np.square(blas.dgemm(1.0, self.minus, cross, trans_a=1)).sum(0)
         whitened = blas.dtrmm(1.0, self.plus, cross, lower=1, overwrite_b=1)
         return removed + np.einsum("ij,ij->j", whitened, whitened)
+
+    def explain_jointly(self, cross: Array) -> Array:
+        """``cross' W cross``: the prior covariance that the data explain."""
+        whitened = blas.dtrmm(1.0, self.plus, cross, lower=1)
+        explained: Array = whitened.T @ whitened
+        if self.minus.shape[1]:
+            removed = self.minus.T @ cross
+            explained -= removed.T @ removed
+        return explained
 
     def apply(self, x: Array) -> Array:
         """``W x``."""
@@ -75,6 +84,12 @@ class LowRankSiteFactor:
         """Prior variance that the data explain, for each column of coordinates."""
         left = blas.dtrmm(1.0, self.root, cross, lower=1)
         return np.einsum("ij,ij->j", cross, cross) - np.einsum("ij,ij->j", left, left)
+
+    def explain_jointly(self, cross: Array) -> Array:
+        """The same for all pairs of columns."""
+        left = blas.dtrmm(1.0, self.root, cross, lower=1)
+        explained: Array = cross.T @ cross - left.T @ left
+        return explained
 
     def shrunk(self) -> Array:
         """``W M = T M (I + M'T M)^-1``."""
@@ -160,10 +175,39 @@ class GaussianPosterior:
         floor = 1e-12 * np.asarray(diag)  # rounding of a variance that is zero in exact arithmetic
         return Latent(mean, np.maximum(variance, floor))
 
+    def functions(self, cross: Array, prior: Array, size: int, rng: np.random.Generator) -> Array:
+        """Functions drawn from the posterior, at new points jointly.
+
+        Parameters
+        ----------
+        cross : ndarray of shape (n_points, n)
+            As for `latent`.
+        prior : ndarray of shape (n_points, n_points)
+            Kernel values of the new points with each other.
+        size : int
+            How many functions.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (size, n_points)
+        """
+        covariance = prior - self.factor.explain_jointly(np.asfortranarray(cross.T))
+        return cross @ self.mean_weights + correlated(covariance, size, rng)
+
     @cached_property
     def mean_weights(self) -> Array:
         """Weights of the posterior mean as one function: `alpha`, for a low-rank problem its coordinates."""
         return self.factor.centre if isinstance(self.factor, LowRankSiteFactor) else self.alpha
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Covariance of the latents at the training points."""
+        if self.problem.root is not None:
+            return self.problem.root @ self.natural.covariance @ self.problem.root.T
+        gram = self.problem.dense
+        return gram - self.factor.explain_jointly(np.asfortranarray(gram))
 
     @cached_property
     def natural(self) -> NaturalGaussian:
@@ -319,6 +363,13 @@ class SampledPosterior:
             rows = slice(start, start + 256)
             spread[rows] = (flat @ features[rows].T).var(axis=0)
         return Latent(features @ self.centre, spread + self._orthogonal(features, diag))
+
+    def functions(self, cross: Array, prior: Array, size: int, rng: np.random.Generator) -> Array:
+        """Functions drawn from the posterior, at new points jointly; see `GaussianPosterior.functions`."""
+        features = self.white.features(cross)
+        flat = self.coordinates.reshape(-1, self.white.rank)
+        means = flat[spread_out(len(flat), size)] @ features.T
+        return means + correlated(prior - features @ features.T, size, rng)
 
     @staticmethod
     def _orthogonal(features: Array, diag: Array) -> Array:

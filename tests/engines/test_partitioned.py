@@ -83,6 +83,17 @@ def test_where_sweeps_over_all_rows_oscillate(sweeps, count):
     assert_same(posterior, whole, 1e-4)
 
 
+def test_many_rows_of_hinges(rng):
+    """Thousands of kinks that a narrow posterior sees or does not see: sites that all move at once never settle."""
+    M, y = data(rng, n=6000, rank=20, flipped=0.1)
+    whole = EP().infer(Problem(LowRank(M), y, Hinge(1.0)))
+    for count in (1, 4):
+        (posterior,) = PartitionedEP().infer(split(M, y, count), Hinge(1.0))
+        assert posterior.info["error"] <= 1e-6
+        assert posterior.info["rounds"] <= 15
+        assert_same(posterior, whole, max(1e-5, 3 * whole.info["error"]))
+
+
 def test_without_sweeps_of_its_own_a_round_is_a_sweep(rng):
     M, y = data(rng, n=100, flipped=0.1)
     whole = EP().infer(Problem(LowRank(M), y, Step(softness=1.0)))

@@ -307,7 +307,7 @@ def test_predicting_before_fitting_is_refused(blobs):
         ({"engine": "guess"}, "engine must be one of"),
         ({"decision": "coin"}, "decision must be 'bayes_point' or 'vote', got 'coin'"),
         ({"optimizer": "adam"}, "optimizer must be 'evidence' or None, got 'adam'"),
-        ({"kernel": lambda X, Z: -X @ Z.T}, "kernel is not positive semi-definite"),
+        pytest.param({"kernel": lambda X, Z: -X @ Z.T}, "kernel is not positive semi-definite", id="negative kernel"),
     ],
     ids=str,
 )

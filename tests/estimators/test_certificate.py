@@ -83,7 +83,9 @@ def test_names_of_classes_do_not_matter(labels, blobs):
     assert fixed().fit(X, np.array(labels)[y]).certificate().gibbs == fixed().fit(X, y).certificate().gibbs
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", KERNEL, DotProduct(1.0), rbf_kernel], ids=["linear", "poly", "rbf", "dot", "function"])
+@pytest.mark.parametrize(
+    "kernel", ["linear", "poly", KERNEL, DotProduct(1.0), rbf_kernel], ids=["linear", "poly", "rbf", "dot", "function"]
+)
 def test_kernels_that_no_row_has_a_say_in_are_certified(kernel, blobs):
     X, y = blobs
     assert fixed(kernel).fit(X, y).certificate().classifier.kernel is kernel

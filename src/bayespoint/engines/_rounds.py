@@ -24,6 +24,7 @@ class Message(NamedTuple):
     step: float  # from the sites of those rounds towards their targets
     keep: tuple[int, ...]  # rounds to remember
     natural: NaturalGaussian
+    has_strayed: bool  # then sweeps of one's own lead further astray
 
 
 class Report(NamedTuple):
@@ -84,11 +85,16 @@ class Run:
     best: _Best | None = None
     sent: Message | None = None
     mixture: dict[int, float] = field(default_factory=dict)
-    step: float = 1.0
-    caution: float = 0.3  # step after mixing went astray
+    step: float = 1.0  # below one: small steps without mixing
+    caution: float = 0.3  # length of small steps
+    wanted_calm: int = 6  # small steps in the right direction after which mixing is tried again
+    anchor: tuple[int, float] | None = None  # where small steps ended, and its error
     halvings: int = 0
     idle: int = 0
     calm: int = 0
+    lowest: float = np.inf  # error since the last change of mind
+    last: float = np.inf
+    has_strayed: bool = False
     count: int = 0
     is_done: bool = False
 
@@ -102,7 +108,7 @@ class Run:
             self.halvings += 1
             natural = self._mixed()
         plain = NaturalGaussian(natural.precision, natural.shift)  # without what has been worked out from it
-        self.sent = Message(number, self.mixture, self._stride, tuple(self.rounds), plain)
+        self.sent = Message(number, self.mixture, self._stride, tuple(self.rounds), plain, self.has_strayed)
         return self.sent
 
     @property
@@ -129,19 +135,37 @@ class Run:
             return
         sent, error = self.sent, float(np.sqrt(report.squared_error))
         self.rounds[sent.number] = sent.natural - self.prior, report.target
-        progress = self.best is None or error < (1 - 0.1 * self.step) * self.best.error
         self.halvings = 0
-        self.idle, self.calm = (0, self.calm + 1) if progress else (self.idle + 1, 0)
+        self.idle = 0 if error < (1 - 0.1 * self.step) * self.lowest else self.idle + 1
+        self.calm = self.calm + 1 if error < self.last else 0
+        self.lowest, self.last = min(error, self.lowest), error
         if self.best is None or error < self.best.error:
             self.best = _Best(error, sent.number, sent.natural, report)
-        settled = self.best.error <= _SETTLED
-        self.is_done = error <= self.tolerance or (settled and self.idle > _PATIENCE)
-        if self.idle > 8 and not settled:
-            self._be_careful()
-        else:
-            self.step = 1.0 if self.calm > 5 else self.step
-            self.mixture = self._anderson(sent, report)
+        self.is_done = error <= self.tolerance or (self.best.error <= _SETTLED and self.idle > _PATIENCE)
+        self._choose(sent.number, error)
+        self.mixture = self.mixture or self._anderson(sent, report)
         self._forget()
+
+    def _choose(self, number: int, error: float) -> None:
+        """Whether to mix or to take small steps, and from where."""
+        assert self.best is not None
+        self.mixture = {}
+        if self.best.error <= _SETTLED:
+            return
+        if self.step == 1.0 and self.anchor is None and self.idle > 8:  # sites that move together overshoot
+            self._take_small_steps(self.best.number)
+        elif self.step == 1.0 and self.anchor is not None and error > 2 * self.anchor[1]:
+            self.wanted_calm = min(2 * self.wanted_calm, 24)
+            self._take_small_steps(self.anchor[0])
+        elif self.step < 1.0 and self.calm >= self.wanted_calm:
+            self.step, self.anchor, self.idle = 1.0, (number, error), 0
+        elif self.step < 1.0 and self.idle > 20:
+            self.caution *= 0.3
+            self._take_small_steps(number)
+
+    def _take_small_steps(self, origin: int) -> None:
+        self.step, self.mixture, self.has_strayed = self.caution, {origin: 1.0}, True
+        self.idle, self.calm, self.lowest, self.last = 0, 0, np.inf, np.inf
 
     def _back_off(self) -> None:
         """Half the way, from the last round alone."""
@@ -152,13 +176,6 @@ class Run:
         self.halvings += 0 if len(self.mixture) > 1 else 1
         self.mixture = {max(self.rounds): 1.0}
         self.is_done = self.halvings > 12
-
-    def _be_careful(self) -> None:
-        """Sites that move together overshoot: from the best round in smaller steps, until these have made progress."""
-        assert self.best is not None
-        self.caution *= 1.0 if self.step == 1.0 else 0.3
-        self.step, self.idle, self.calm = self.caution, 0, 0
-        self.mixture = {self.best.number: 1.0}
 
     def _anderson(self, sent: Message, report: Report) -> dict[int, float]:
         """Shares of the last rounds that make the residual smallest; the first one began too far away to tell."""
@@ -176,7 +193,7 @@ class Run:
         """Keep the rounds that the next one may look back on."""
         assert self.best is not None
         recent = sorted(self.rounds)[-max(self.memory, 1) :]
-        keep = {*recent, *self.mixture, self.best.number}
+        keep = {*recent, *self.mixture, self.best.number, *(self.anchor or ())[:1]}
         self.rounds = {number: self.rounds[number] for number in sorted(keep)}
 
     @property

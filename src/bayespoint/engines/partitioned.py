@@ -185,6 +185,9 @@ def _common_shape(shapes: Sequence[tuple[int, int, int]]) -> tuple[int, int, int
     return sum(shape[0] for shape in shapes), *kinds.pop()
 
 
+_BLOCK = 500  # rows whose sites move together
+
+
 class _Entry(NamedTuple):
     """Sites of a round, and what the partition would rather have: arrays of shape (2, n)."""
 
@@ -236,7 +239,8 @@ def _round(
     state = _evaluate(rows, _Sites(*sites))
     if state is None:
         return history, Report.improper()
-    wanted = np.array(_own_sweeps(rows, state, settings).target)
+    sweeps = 0 if message.has_strayed else settings.sweeps
+    wanted = _own_sweeps(rows, state, sweeps, settings.tolerance)
 
     newest = wanted - sites
     scale = np.sqrt(rows.copies) * np.array([state.var, np.sqrt(state.var)])
@@ -254,14 +258,49 @@ def _round(
     return {**kept, message.number: _Entry(sites, wanted)}, report
 
 
-def _own_sweeps(rows: _Rows, state: _State, settings: PartitionedEP) -> _State:
-    """Sweeps over the partition's rows while the others stand still, as far as is worth while they do not."""
-    if settings.sweeps == 0 or rows.size <= 1:  # one site of its own has no further to go
-        return state
-    engine = EP(max(0.03 * state.error, 0.1 * settings.tolerance), settings.sweeps)
-    return engine._sweeps(rows, state)[0]
+def _own_sweeps(rows: _Rows, state: _State, sweeps: int, tolerance: float) -> Array:
+    """Sites after sweeps over the partition's rows while the others stand still, as far as is worth while they do not.
+
+    A block of rows at a time, each under what the blocks before it have told: many sites that move at once overshoot.
+    """
+    if sweeps == 0 or rows.size <= 1:  # one site of its own has no further to go
+        return np.array(state.target)
+    assert rows.root is not None
+    size = max(_BLOCK, 2 * rows.root.shape[1])
+    engine = EP(max(0.03 * state.error, 0.1 * tolerance), sweeps)
+    if rows.size <= size:
+        return np.array(engine._sweeps(rows, state)[0].target)
+    sites: Array = np.array(state.sites)
+    own = _contribution(rows, sites)
+    assert rows.prior is not None
+    precision, shift = rows.prior.precision + own.precision, rows.prior.shift + own.shift
+    for first in range(0, rows.size, size):
+        some = slice(first, first + size)
+        block = _some(rows, some)
+        before = _contribution(block, sites[:, some])
+        others: Any = _Others(precision - before.precision, shift - before.shift)
+        block = block._replace(prior=others)
+        start = _evaluate(block, _Sites(*sites[:, some]))
+        if start is None:
+            continue
+        sites[:, some] = engine._sweeps(block, start)[0].target
+        after = _contribution(block, sites[:, some])
+        precision, shift = others.precision + after.precision, others.shift + after.shift
+    return sites
 
 
 def _contribution(rows: _Rows, sites: Array) -> NaturalGaussian:
     assert rows.root is not None
     return NaturalGaussian.of_sites(rows.root, *(rows.copies * sites))
+
+
+def _some(rows: _Rows, which: slice) -> _Rows:
+    assert rows.root is not None
+    return rows._replace(
+        root=rows.root[which],
+        residual=None if rows.residual is None else rows.residual[which],
+        diag=rows.diag[which],
+        y=rows.y[which],
+        copies=rows.copies[which],
+        power=rows.power[which],
+    )

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
@@ -153,6 +154,41 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _latent(self, cross: Any, diag: Array) -> tuple[Array, ...]:
         latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
         return latents[0] if len(latents) == 1 else tuple(np.stack(m, axis=1) for m in zip(*latents, strict=True))
+
+    def sample_latent(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> Array:
+        """Functions drawn from the posterior, at the rows of X jointly.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs, some thousand at the most.
+        n_samples : int, default=1
+            How many functions.
+        random_state : int, Generator, RandomState or None, default=None
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_points)
+            With more than two classes (n_samples, n_points, n_classes), classes independent of each other.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from bayespoint import BayesPointClassifier
+        >>> X, y = make_moons(60, noise=0.2, random_state=0)
+        >>> BayesPointClassifier().fit(X, y).sample_latent(X[:5], 100, random_state=0).shape
+        (100, 5)
+        """
+        check_is_fitted(self)
+        if self._pairwise:
+            raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
+        rows = self._points_.transform(check_inputs(self, X, pairwise=False))
+        kernel, rng = with_bias(self.kernel_, self.bias_), as_generator(random_state)
+        cross = self._basis_.crossing(kernel)(rows)
+        prior = kernel_values(kernel, rows.toarray() if sparse.issparse(rows) and not callable(self.kernel) else rows)
+        drawn = [posterior.functions(cross, prior, n_samples, rng) for posterior in self._posteriors]
+        return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=2)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

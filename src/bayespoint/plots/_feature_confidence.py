@@ -1,7 +1,4 @@
-"""Displays in the style of scikit-learn: they draw what the layers below return, and compute nothing.
-
-Matplotlib is imported when something is drawn (``bayespoint[plot]``).
-"""
+"""Weights of a linear machine with their confidences."""
 
 from __future__ import annotations
 
@@ -10,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from .estimators import FeatureConfidence
+from ..estimators import FeatureConfidence
+from ._style import BLUE, new_axes
 
 __all__ = ["FeatureConfidenceDisplay"]
 
@@ -78,20 +76,11 @@ class FeatureConfidenceDisplay:
         """
         rows = list(reversed(self.confidences))
         if ax is None:
-            ax = _new_axes(height=1.0 + 0.25 * len(rows))
-        style = {"fmt": "o", "ms": 4, "capsize": 2} | options
+            ax = new_axes(height=1.0 + 0.25 * len(rows))
+        style = {"fmt": "o", "ms": 4, "capsize": 2, "color": BLUE} | options
         ax.axvline(0.0, color="0.7", lw=1)
         ax.errorbar([row.mean for row in rows], np.arange(len(rows)), xerr=[2 * row.sd for row in rows], **style)
         ax.set_yticks(np.arange(len(rows)), [row.name for row in rows])
         ax.set_xlabel("weight, with two standard deviations")
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def _new_axes(width: float = 6.0, height: float = 4.0) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Displays need matplotlib: install bayespoint[plot].") from error
-    _, ax = plt.subplots(figsize=(width, height), layout="constrained")
-    return ax

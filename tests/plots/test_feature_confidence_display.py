@@ -1,22 +1,10 @@
-"""Displays show what they were given."""
+"""Weights and their confidences."""
 
-import matplotlib as mpl
 import numpy as np
-import pytest
 from sklearn.datasets import load_breast_cancer
 
 from bayespoint import GaussianMarginClassifier
 from bayespoint.plots import FeatureConfidenceDisplay
-
-mpl.use("Agg")
-
-
-@pytest.fixture
-def plt():
-    import matplotlib.pyplot as plt
-
-    yield plt
-    plt.close("all")
 
 
 def test_feature_confidences(plt):

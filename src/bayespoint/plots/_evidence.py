@@ -1,0 +1,216 @@
+"""The log-evidence as a landscape of two hyper-parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy.interpolate import RectBivariateSpline
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from .._typing import Array
+from ..engines import EP
+from ..estimators import GaussianMarginClassifier
+from ..estimators._validation import check_training_set
+from ..exceptions import InvalidProblemError
+from ..kernels import with_bias
+from ..tuning import Candidate, Model, infer_quietly
+from ._plane import last_step
+from ._style import INK, VERMILLION, new_axes
+
+__all__ = ["EvidenceSurfaceDisplay"]
+
+_DEPTH = 20.0  # nats below the maximum that are told apart
+
+
+class EvidenceSurfaceDisplay:
+    """Log-evidence of a model over two of its hyper-parameters, all others as fitted.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n_points,)
+        Values of the two parameters.
+    log_evidence : ndarray of shape (n_points, n_points)
+        One row for each value of the second parameter.
+    fitted : tuple of float
+        The two parameters of the estimator.
+    names : tuple of str
+        Names of the parameters.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Where it was drawn.
+    surface_ : QuadContourSet
+        Log-evidence less that of the best point, down to 20 nats.
+    maximum_, fitted_ : Line2D
+        The best point of the grid, and the estimator's own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.plots import EvidenceSurfaceDisplay
+    >>> X, y = make_moons(40, noise=0.2, random_state=0)
+    >>> model = BayesPointClassifier().fit(X, y)
+    >>> display = EvidenceSurfaceDisplay.from_estimator(model, X, y, n_points=5)
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('amplitude', 'length scale')
+    >>> bool(display.log_evidence.max() <= model.log_evidence_ + 1e-6)
+    True
+    """
+
+    def __init__(
+        self, first: Array, second: Array, log_evidence: Array, fitted: tuple[float, float], names: tuple[str, str]
+    ) -> None:
+        self.first = first
+        self.second = second
+        self.log_evidence = log_evidence
+        self.fitted = fitted
+        self.names = names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        parameters: Sequence[int | str] = (0, 1),
+        n_points: int = 15,
+        span: float = 10.0,
+        sample_weight: Any = None,
+        ax: Any = None,
+    ) -> Self:
+        """Compute the log-evidence on a grid around a fitted estimator, by expectation propagation, and draw it.
+
+        Parameters
+        ----------
+        estimator : BayesPointClassifier, BayesianSVC or Pipeline
+            Fitted; of `BayesianSVC` it is the naive evidence.
+        X : array-like of shape (n_samples, n_features)
+            Rows, in general those of the fit.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        parameters : pair of int or str, default=(0, 1)
+            Which two, by position or name: those of the kernel come first, then the bias, then what is free in the
+            likelihood. A wrong name is answered with the right ones.
+        n_points : int, default=15
+            Points of the grid in each direction.
+        span : float, default=10.0
+            How many times smaller and larger than the fitted values the grid goes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        EvidenceSurfaceDisplay
+        """
+        if n_points < 2 or not span > 1:
+            raise InvalidProblemError(f"n_points must be at least 2 and span above 1, got {n_points!r} and {span!r}.")
+        classifier, rows = last_step(estimator, X)
+        if isinstance(classifier, GaussianMarginClassifier):
+            raise InvalidProblemError("A Gaussian margin machine has no evidence: use BayesPointClassifier.")
+        plain = clone(estimator[-1] if isinstance(estimator, Pipeline) else estimator)
+        data = check_training_set(plain, rows, y, sample_weight, classifier.class_weight, classifier._pairwise)
+        kernel = with_bias(classifier.kernel_, classifier.bias_, tuned=True)
+        model = Model(kernel, classifier.likelihood_, classifier._model(data.X, data.weights).free)
+        names = _names(model)
+        chosen = [_position(which, names) for which in parameters]
+        if len(chosen) != 2 or chosen[0] == chosen[1]:
+            raise InvalidProblemError(f"parameters must be two different ones of {names}, got {tuple(parameters)!r}.")
+        steps = np.linspace(-np.log(span), np.log(span), n_points)
+        training = classifier._points_.transform(data.X), data.targets, data.weights, EP()
+        surface = np.empty((n_points, n_points))
+        for j, up in enumerate(steps):
+            start: Candidate | None = None
+            for i, right in enumerate(steps):
+                theta = model.theta.copy()
+                theta[chosen] += _powers(names, chosen) * (right, up)
+                start = infer_quietly(model.at(theta), *training, start=start)
+                surface[j, i] = start.log_evidence
+        middle = np.exp(model.theta[chosen] / _powers(names, chosen))
+        axes = middle[:, None] * np.exp(steps)
+        pair = names[chosen[0]], names[chosen[1]]
+        return cls(axes[0], axes[1], surface, (float(middle[0]), float(middle[1])), pair).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None, cmap: Any = "cividis") -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        cmap : str or Colormap, default="cividis"
+            Colours of the surface.
+
+        Returns
+        -------
+        EvidenceSurfaceDisplay
+            Itself.
+        """
+        if ax is None:
+            ax = new_axes(6.2, 4.6)
+        top = np.max(self.log_evidence)
+        fine = _interpolated(self.first, self.second, self.log_evidence - top)
+        self.surface_ = ax.contourf(*fine, np.linspace(-_DEPTH, 0, 21), cmap=cmap, extend="min")
+        lines = [level for level in (-10.0, -5.0, -2.0, -1.0) if fine[-1].min() < level]
+        if lines:
+            contours = ax.contour(*fine, lines, colors=INK, linewidths=0.8, linestyles="-")
+            ax.clabel(contours, fmt="%g", fontsize=8)
+        j, i = np.unravel_index(np.argmax(self.log_evidence), self.log_evidence.shape)
+        mark = {"ls": "", "ms": 10, "mec": "white", "mew": 1.2, "zorder": 5}
+        (self.maximum_,) = ax.plot(
+            [self.first[i]],
+            [self.second[j]],
+            marker="o",
+            mfc="none",
+            label="best on the grid",
+            **(mark | {"ms": 18, "mec": INK}),
+        )
+        (self.fitted_,) = ax.plot(
+            *np.array(self.fitted)[:, None], marker="*", color=VERMILLION, label="fitted", **(mark | {"ms": 14})
+        )
+        ax.figure.colorbar(self.surface_, ax=ax, label=f"log-evidence less that of the best point, {top:.2f} nats")
+        ax.set(xscale="log", yscale="log", xlabel=self.names[0], ylabel=self.names[1])
+        ax.legend(loc="lower right", framealpha=0.9)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _interpolated(first: Array, second: Array, surface: Array, factor: int = 5) -> tuple[Array, Array, Array]:
+    """A cubic spline through all points of the grid, for smooth lines."""
+    x, y = np.log(first), np.log(second)
+    finer = [np.linspace(a[0], a[-1], factor * (len(a) - 1) + 1) for a in (x, y)]
+    spline = RectBivariateSpline(y, x, surface, kx=min(3, len(y) - 1), ky=min(3, len(x) - 1))
+    return np.exp(finer[0]), np.exp(finer[1]), np.minimum(spline(finer[1], finer[0]), surface.max())
+
+
+def _names(model: Model) -> list[str]:
+    """Names of the free parameters as people say them: standard deviations for constants."""
+    names: list[str] = []
+    for parameter in model.kernel.hyperparameters:
+        if parameter.fixed:
+            continue
+        own = parameter.name.split("__")[-1].replace("_", " ")
+        if own == "constant value":
+            own = "bias" if parameter.name == "k2__constant_value" else "amplitude"
+        names += [own] if parameter.n_elements == 1 else [f"{own} {k}" for k in range(parameter.n_elements)]
+    return names + list(model.free)
+
+
+def _powers(names: list[str], chosen: list[int]) -> Array:
+    """Constants are variances, shown as standard deviations: twice as far in the logarithm."""
+    return np.array([2.0 if names[k] in ("amplitude", "bias") else 1.0 for k in chosen])
+
+
+def _position(which: int | str, names: list[str]) -> int:
+    if isinstance(which, str) and which in names:
+        return names.index(which)
+    if not isinstance(which, str) and 0 <= which < len(names):
+        return which
+    raise InvalidProblemError(f"There is no free parameter {which!r}: the model has {names}.")

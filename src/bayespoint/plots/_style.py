@@ -1,0 +1,43 @@
+"""Colours and figures that all displays share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InvalidProblemError
+
+BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
+PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)  # Okabe and Ito: told apart by the colour-blind, too
+MARKERS = ("o", "s", "^", "D", "v", "P")
+FAINT, INK = "0.75", "0.15"
+
+
+def new_axes(width: float = 6.0, height: float = 4.0) -> Any:
+    """One pair of axes in a figure of its own."""
+    return new_grid(1, 1, width, height)[0, 0]
+
+
+def new_grid(rows: int, columns: int, width: float, height: float, **options: Any) -> Any:
+    """An array of axes, of shape (rows, columns), in a figure of its own."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Displays need matplotlib: install bayespoint[plot].") from error
+    _, axes = plt.subplots(rows, columns, figsize=(width, height), layout="constrained", squeeze=False, **options)
+    return axes
+
+
+def own_axes(ax: Any, count: int, parts: str) -> list[Any]:
+    """The axes that a display of several panels was given, as a list."""
+    axes = list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(axes) != count:
+        raise InvalidProblemError(f"ax must hold {count} axes, for {parts}, got {len(axes)}.")
+    return axes
+
+
+def pick_one(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """Refuse a setting that is not among those there are."""
+    if value not in allowed:
+        raise InvalidProblemError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")

@@ -1,0 +1,234 @@
+"""Version space on the sphere of weight vectors (BPM Figures 3 and 6)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from .. import readouts
+from .._typing import Array
+from ..exceptions import InvalidProblemError
+from ..likelihoods import Hinge, Step
+from ..problem import Problem, as_generator
+from ._sphere import Map, along, arcs, cell_outline, tangents, trace_ball, unit
+from ._style import BLUE, GREEN, INK, ORANGE, VERMILLION, new_axes, pick_one
+
+__all__ = ["VersionSpaceDisplay"]
+
+_HARD = 1e6  # C, in units of what the narrowest margin asks for
+
+
+class VersionSpaceDisplay:
+    """Version space of a linear problem in three dimensions: a cell on the sphere of weight vectors.
+
+    Every row is a wall, the great circle of weight vectors that put it on the boundary. Between the walls lies version
+    space, all classifiers that put every row right; the Bayes point is its centre of mass, the support vector machine
+    (on rows of unit length) the centre of its largest inscribed circle.
+
+    Parameters
+    ----------
+    walls : ndarray of shape (n, 3)
+        Unit normals that point into version space, ``y_i x_i / |x_i|``.
+    draws : ndarray of shape (n_draws, 3)
+        Weight vectors drawn from version space, of unit length.
+    path : ndarray of shape (n_bounces + 1, 3)
+        Where a ball starts, and where it bounces.
+    bayes_point, svm : ndarray of shape (3,)
+        Two classifiers, of unit length.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Where it was drawn.
+    walls_ : list of Line2D
+        One great circle a row; those that bound version space are darker.
+    cell_ : Polygon
+        Version space.
+    path_, draws_, bayes_point_, svm_ : Line2D
+        The ball's way, the draws, and the two classifiers.
+    inscribed_ : Line2D
+        The largest circle inside.
+
+    See Also
+    --------
+    bayespoint.engines.Billiard : Where the draws come from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.plots import VersionSpaceDisplay
+    >>> X = np.random.default_rng(0).normal(size=(10, 3))
+    >>> display = VersionSpaceDisplay.from_problem(X, np.sign(X @ [1.0, 0.5, 0.2]), random_state=0)
+    >>> len(display.walls_)
+    10
+    """
+
+    def __init__(self, walls: Array, draws: Array, path: Array, bayes_point: Array, svm: Array) -> None:
+        self.walls = walls
+        self.draws = draws
+        self.path = path
+        self.bayes_point = bayes_point
+        self.svm = svm
+
+    @classmethod
+    def from_problem(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        n_draws: int = 300,
+        n_bounces: int = 25,
+        view: str = "cell",
+        ax: Any = None,
+        random_state: Any = 0,
+    ) -> Self:
+        """Sample and draw the version space of some labelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 3)
+            Rows; a column of ones stands for a bias. Version space does not depend on their lengths.
+        y : array-like of shape (n,)
+            Two classes; the larger label is the positive one.
+        n_draws : int, default=300
+            Draws to show.
+        n_bounces : int, default=25
+            Bounces of the ball; 0 leaves it out.
+        view : {"cell", "globe"}, default="cell"
+            See `plot`.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        random_state : int, Generator, RandomState or None, default=0
+            Randomness of draws and ball.
+
+        Returns
+        -------
+        VersionSpaceDisplay
+
+        Raises
+        ------
+        EmptyVersionSpaceError
+            If no classifier through the origin puts every row right.
+        """
+        from ..engines.billiard import Billiard  # compiles
+        from ..engines.laplace import support_vectors
+
+        rows, signs = _checked(X, y)
+        rng = as_generator(random_state)
+        gram = rows @ rows.T
+        posterior = Billiard(draws=max(n_draws, 1000), chains=1).infer(Problem(gram, signs, Step()), rng=rng)
+        draws = unit(posterior.alpha[0] @ rows)
+        margin = np.max(np.min(signs * (draws @ rows.T), axis=1))  # of the best draw: no more than the machine's
+        machine = support_vectors(Problem(gram, signs, Hinge(_HARD / margin**2)))
+        walls = signs[:, None] * rows
+        return cls(
+            walls,
+            draws[np.linspace(0, len(draws) - 1, n_draws).astype(int)],
+            trace_ball(draws[0], rng.standard_normal(3), walls, n_bounces),
+            unit(readouts.bayes_point(posterior) @ rows),
+            unit((signs * machine.alpha) @ rows),
+        ).plot(ax=ax, view=view)
+
+    @property
+    def margin(self) -> float:
+        """Sine of the angle between the support vector machine and the next wall."""
+        return float(np.min(self.walls @ self.svm))
+
+    def plot(self, *, ax: Any = None, view: str = "cell") -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        view : {"cell", "globe"}, default="cell"
+            The cell from near by, on a map that keeps areas, so that uniform draws look so; or the whole globe.
+
+        Returns
+        -------
+        VersionSpaceDisplay
+            Itself.
+        """
+        pick_one("view", view, ("cell", "globe"))
+        if ax is None:
+            ax = new_axes(7.8, 4.8)
+        chart = Map(self.bayes_point, globe=view == "globe")
+        outline, bounding = cell_outline(self.bayes_point, self.walls)
+
+        def line(points: Array, **style: Any) -> Any:
+            return ax.plot(*chart(points).T, **style)[0]
+
+        if chart.globe:
+            self._draw_globe(ax, line)
+        self.walls_ = [
+            line(
+                tangents(wall, 721),
+                lw=1.1 if row in bounding else 0.6,
+                color=INK if row in bounding else "0.7",
+                zorder=2,
+            )
+            for row, wall in enumerate(self.walls)
+        ]
+        (self.cell_,) = ax.fill(*chart(outline).T, facecolor=BLUE, alpha=0.16, lw=0, label="version space", zorder=1.5)
+        dot = {"ls": "", "zorder": 3}
+        self.draws_ = line(self.draws, **dot, marker="o", ms=2.6, color=BLUE, mec="none", alpha=0.55, label="draws")
+        self.path_ = line(arcs(self.path), lw=0.9, color=ORANGE, alpha=0.9, zorder=2.5)
+        if len(self.path) > 1:
+            self.path_.set_label("billiard")
+        circle = along(self.svm, tangents(self.svm, 361), np.full(361, np.arcsin(np.clip(self.margin, -1, 1))))
+        self.inscribed_ = line(circle, lw=1.2, ls=(0, (4, 3)), color=GREEN, zorder=3.5, label="largest circle inside")
+        mark = {"ls": "", "ms": 9, "mec": "white", "mew": 1.2, "zorder": 5}
+        self.svm_ = line(self.svm[None], marker="s", color=GREEN, label="support vector machine", **mark)
+        self.bayes_point_ = line(
+            self.bayes_point[None], marker="o", color=VERMILLION, label="Bayes point", **(mark | {"ms": 10})
+        )
+        self._frame(ax, chart, outline)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @staticmethod
+    def _draw_globe(ax: Any, line: Any) -> None:
+        turn = np.linspace(0, 2 * np.pi, 361)
+        ax.fill(np.cos(turn), np.sin(turn), facecolor="0.97", edgecolor="0.4", lw=1, zorder=0)
+        for degrees in range(0, 180, 30):
+            line(tangents(along(np.array([1.0, 0, 0]), np.array([0, 1.0, 0]), np.radians(degrees)), 361), **_NET)
+        for degrees in range(-60, 61, 30):
+            height = np.sin(np.radians(degrees))
+            ring = np.sqrt(1 - height**2) * np.stack([np.cos(turn), np.sin(turn)])
+            line(np.vstack([ring, np.full((1, len(turn)), height)]).T, **_NET)
+
+    def _frame(self, ax: Any, chart: Map, outline: Array) -> None:
+        """The part of the plane to show, without ticks that mean nothing."""
+        ax.set_aspect("equal")
+        ax.set_xticks([])
+        ax.set_yticks([])
+        if chart.globe:
+            ax.set(xlim=(-1.03, 1.03), ylim=(-1.03, 1.03))
+            ax.spines[:].set_visible(False)
+        else:
+            low, high = chart(outline).min(axis=0), chart(outline).max(axis=0)
+            half = 0.62 * np.max(high - low)
+            for limits, middle in zip((ax.set_xlim, ax.set_ylim), (low + high) / 2, strict=True):
+                limits(middle - half, middle + half)
+            ax.spines[:].set_color("0.7")
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0)
+
+
+_NET = {"lw": 0.5, "color": "0.88", "zorder": 0.5}
+
+
+def _checked(X: Any, y: Any) -> tuple[Array, Array]:
+    """Rows of unit length and labels -1 and +1."""
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if X.ndim != 2 or X.shape[1] != 3:
+        raise InvalidProblemError(f"The sphere of weight vectors needs rows of three features, got shape {X.shape}.")
+    if y.shape != X.shape[:1]:
+        raise InvalidProblemError(f"y must have one label for each of the {len(X)} rows, got shape {y.shape}.")
+    lengths = np.linalg.norm(X, axis=1)
+    if not np.all(np.isfinite(lengths)) or not lengths.all():
+        raise InvalidProblemError("Every row must be finite and other than zero: a row of zeros has no wall.")
+    classes = np.unique(y)
+    if len(classes) != 2:
+        raise InvalidProblemError(f"Version space is drawn for two classes, y has {len(classes)}.")
+    return X / lengths[:, None], np.where(y == classes[1], 1.0, -1.0)

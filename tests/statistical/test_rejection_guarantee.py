@@ -1,0 +1,135 @@
+"""Is the error of accepted rows as small as promised as often as promised? Over many data sets, the truth known.
+
+Figures of one run, shares of 200 data sets where the promise is broken (0.05 is allowed) and mean share of rows
+accepted, for a risk of 0.02; in the last column the same with a threshold by the plain error of the calibration rows.
+
+FIGURES
+"""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import binom, binomtest
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from bayespoint import BayesPointClassifier, RejectingClassifier
+from bayespoint.exceptions import InferenceWarning
+from bayespoint.rejection import Acceptance
+from datasets import DataNotFoundError, load_arrays
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:No threshold:bayespoint.exceptions.InferenceWarning"),
+]
+RISK, DELTA, SETS = 0.02, 0.05, 200
+WEIGHTS = np.array([3.0, -2.0, 1.5, 0.0, 0.0])
+CLASSIFIERS = {
+    "logistic regression": LogisticRegression(),
+    "neighbours, with ties": KNeighborsClassifier(25),
+    "bayes point": BayesPointClassifier("linear", noise=0.02, optimizer=None),
+}
+
+
+def holds(broken, delta=DELTA):
+    """Unless so many broken promises would be seen once in a thousand times at the most."""
+    return binomtest(int(np.sum(broken)), len(broken), delta, alternative="greater").pvalue > 1e-3
+
+
+def plain_threshold(wrong, confidence, risk):
+    """The lowest threshold with no more than this share of errors above it: no allowance for chance."""
+    order = np.argsort(-confidence, kind="stable")
+    ranked = confidence[order]
+    whole = np.append(ranked[:-1] > ranked[1:], True)
+    errors = np.cumsum(wrong[order])
+    counts = np.flatnonzero(whole & (errors <= risk * np.arange(1, len(wrong) + 1))) + 1
+    if not len(counts):
+        return Acceptance(np.inf, 0, 0, np.nan)
+    kept = int(counts[-1])
+    return Acceptance(float(ranked[kept]) if kept < len(wrong) else -np.inf, kept, int(errors[kept - 1]), risk)
+
+
+def outcome(threshold, confidence, chance):
+    """Whether the promise is broken on rows with this chance of an error, and the share of them accepted."""
+    above = confidence > threshold
+    return bool(above.any() and chance[above].mean() > RISK), above.mean()
+
+
+def report(name, proven, plain, record_property):
+    (broken, coverage), (control, more) = (np.transpose(rows) for rows in (proven, plain))
+    text = f"{name:22s} {broken.mean():.3f} {coverage.mean():.3f}   {control.mean():.3f} {more.mean():.3f}"
+    record_property(name, text)
+    print(text)
+    return broken, coverage, control
+
+
+def positive(X):
+    """Probability of the positive class: a few labels are turned round wherever they are."""
+    return 0.004 + 0.992 * expit(2 * X @ WEIGHTS)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_the_error_is_as_small_as_promised(name, rng, record_property):
+    fresh = rng.normal(size=(8000, 5))
+    p = positive(fresh)
+    proven, plain = [], []
+    for k in range(SETS):
+        X = rng.normal(size=(1500, 5))
+        y = (rng.random(1500) < positive(X)).astype(int)
+        model = RejectingClassifier(CLASSIFIERS[name], risk=RISK, calibration=0.8, random_state=k).fit(X, y)
+        confidence = model.confidence_scores(fresh)
+        chance = np.where(model.estimator_.predict(fresh) == 1, 1 - p, p)
+        proven.append(outcome(model.threshold_, confidence, chance))
+        new = rng.normal(size=(1200, 5))
+        wrong = model.estimator_.predict(new) != (rng.random(1200) < positive(new))
+        without = plain_threshold(wrong, model.confidence_scores(new), RISK)
+        plain.append(outcome(without.threshold, confidence, chance))
+    broken, coverage, control = report(name, proven, plain, record_property)
+    assert holds(broken)
+    assert coverage.mean() > 0.05  # not by rejecting everything
+    assert not holds(control)
+
+
+@pytest.mark.parametrize("name", ["banana", "waveform"])
+def test_real_data_drawn_again_and_again(name, rng, record_property):
+    """The rows of a benchmark are the population: its error is known exactly."""
+    try:
+        arrays = load_arrays(name)
+    except (DataNotFoundError, OSError):
+        pytest.skip(f"no data set {name}")
+    X, y = arrays["X"].astype(float), arrays["y"]
+    order = rng.permutation(len(y))
+    X, y = X[order], y[order]
+    inner = make_pipeline(StandardScaler(), BayesPointClassifier(noise=0.02)).fit(X[:400], y[:400])
+    X, y = X[400:], y[400:]
+    wrong, confidence = inner.predict(X) != y, inner.predict_proba(X).max(axis=1)
+    proven, plain = [], []
+    for _ in range(SETS):
+        rows = rng.integers(0, len(y), 2000)
+        model = RejectingClassifier(inner, risk=RISK, calibration="prefit", reject_label=0).fit(X[rows], y[rows])
+        proven.append(outcome(model.threshold_, confidence, wrong))
+        without = plain_threshold(wrong[rows], confidence[rows], RISK)
+        plain.append(outcome(without.threshold, confidence, wrong))
+    broken, coverage, control = report(name, proven, plain, record_property)
+    assert holds(broken)
+    assert coverage.mean() > 0.05
+    assert not holds(control)
+
+
+def test_the_check_of_a_promise_can_fail():
+    allowed = int(binom.ppf(0.999, SETS, DELTA))
+    assert holds(np.arange(SETS) < DELTA * SETS)
+    assert not holds(np.arange(SETS) < allowed + 2)
+
+
+def test_a_hopeless_classifier_is_rejected_as_often_as_promised(rng):
+    """Labels that are coins: any accepted row breaks the promise."""
+    accepted = []
+    for k in range(SETS):
+        X, y = rng.normal(size=(600, 2)), rng.integers(0, 2, 600)
+        accepted.append(RejectingClassifier(LogisticRegression(), risk=0.4, random_state=k).fit(X, y).coverage_ > 0)
+    assert holds(accepted)
+    with pytest.warns(InferenceWarning):
+        RejectingClassifier(LogisticRegression(), risk=0.1).fit(X, y)

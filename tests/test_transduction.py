@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process.kernels import RBF
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import Billiard
+from bayespoint.exceptions import InvalidProblemError
+from bayespoint.transduction import closest_classifier, joint_label_probabilities
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.uniform(-2, 2, size=(40, 2))
+    return X, np.where(X[:, 0] + 0.5 * X[:, 1] > 0, "up", "down")
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.5])
+def test_joint_probabilities_are_orthants(softness, data, rng):
+    X, y = data
+    model = BayesPointClassifier(4.0 * RBF(1.0), optimizer=None, softness=softness).fit(X, y)
+    new = np.array([[0.1, 0.0], [0.2, 0.1], [-0.3, 0.4]])
+    found = joint_label_probabilities(model, new, n_draws=40_000, random_state=0)
+    kernel = 4.0 * RBF(1.0)
+    cross = kernel(new, X) + 1.0
+    posterior = model.posterior_
+    covariance = kernel(new) + 1.0 - posterior.factor.explain_jointly(np.asfortranarray(cross.T))
+    mean = cross @ posterior.alpha
+    for labels, p, se in zip(found.labels, found.probability, found.se, strict=True):
+        signs = np.where(labels == "up", 1.0, -1.0)
+        exact = multivariate_normal(-signs * mean, np.outer(signs, signs) * (covariance + softness * np.eye(3))).cdf(
+            np.zeros(3)
+        )
+        assert abs(p - exact) < 5 * se + 1e-3
+    assert found.probability.sum() == pytest.approx(1.0)
+    assert np.all(np.diff(found.probability) <= 0)
+
+
+def test_near_points_go_together(data):
+    X, y = data
+    model = BayesPointClassifier(4.0 * RBF(1.0), optimizer=None, softness=0.0).fit(X, y)
+    p = model.predict_proba([[0.0, 0.0]])[0]
+    found = joint_label_probabilities(model, [[0.0, 0.0], [0.001, 0.0]], random_state=0)
+    together = sum(q for labels, q in zip(found.labels, found.probability, strict=True) if labels[0] == labels[1])
+    assert together > 0.98 > p[0] ** 2 + p[1] ** 2
+
+
+def test_several_classes_and_too_many_points(rng):
+    X = rng.standard_normal((60, 2))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    model = BayesPointClassifier(RBF(1.0), optimizer=None).fit(X, y)
+    found = joint_label_probabilities(model, X[:2], random_state=0)
+    assert found.labels.shape == (9, 2)
+    for point in range(2):
+        marginal = [found.probability[found.labels[:, point] == c].sum() for c in range(3)]
+        assert np.argmax(marginal) == model.predict(X[point : point + 1])[0]
+    with pytest.raises(InvalidProblemError, match="ask for fewer points"):
+        joint_label_probabilities(model, X[:9])
+
+
+def test_the_closest_classifier_by_brute_force(data, rng):
+    X, y = data
+    model = BayesPointClassifier(
+        4.0 * RBF(1.0), optimizer=None, softness=0.0, engine=Billiard(draws=300, chains=2), random_state=0
+    ).fit(X, y)
+    sample = rng.uniform(-2, 2, size=(300, 2))
+    found = closest_classifier(model, sample)
+    cross = 4.0 * RBF(1.0)(sample, X) + 1.0
+    outputs, _ = model.posterior_.outputs(cross, np.full(300, 5.0))
+    signs = outputs.reshape(-1, 300) > 0
+    vote = model.set_params(decision="vote").predict(sample) == "up"
+    assert found.disagreement <= (signs != vote).mean(axis=1).min() + 1e-9
+    assert found.disagreement <= found.disagreement_of_the_mean
+    assert np.mean((found.predict(sample) == "up") != vote) == pytest.approx(found.disagreement, abs=1e-6)
+    with pytest.raises(InvalidProblemError, match="engine='sample'"):
+        closest_classifier(BayesPointClassifier(optimizer=None).fit(X, y), sample)

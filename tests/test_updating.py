@@ -1,0 +1,112 @@
+"""A row that is added is as good as a row that was there."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from bayespoint import BayesianSVC, BayesPointClassifier, Hinge, Problem, Step, readouts
+from bayespoint.engines import EP, Billiard
+from bayespoint.engines.added_row import add_row
+from bayespoint.exceptions import InvalidProblemError
+from bayespoint.problem import LowRank
+from bayespoint.updating import updated
+
+LIKELIHOODS = [Step(softness=1.0), Step(), Step(noise=0.1), Step(noise=0.05, softness=0.3), Hinge(2.0)]
+
+
+def waves(rng, n):
+    X = rng.uniform(-2, 2, size=(n, 2))
+    return X, np.where(np.sin(2 * X[:, 0]) + X[:, 1] > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
+def test_ten_rows_one_by_one_are_a_fit(likelihood, rng):
+    X, y = waves(rng, 70)
+    if not likelihood.is_hard:
+        y[::9] *= -1
+    gram = 4.0 * RBF(0.8)(X) + 1.0
+    posterior = EP(tolerance=1e-9).infer(Problem(gram[:60, :60], y[:60], likelihood))
+    for i in range(60, 70):
+        posterior = add_row(posterior, gram[i, :i], gram[i, i], y[i])
+    whole = EP(tolerance=1e-9).infer(Problem(gram, y, likelihood))
+    np.testing.assert_allclose(posterior.mean, whole.mean, atol=1e-6)
+    np.testing.assert_allclose(posterior.variance, whole.variance, atol=1e-6)
+    assert posterior.log_evidence == pytest.approx(whole.log_evidence, abs=1e-8)
+    new, _ = waves(rng, 20)
+    cross = 4.0 * RBF(0.8)(new, X) + 1.0
+    np.testing.assert_allclose(
+        posterior.latent(cross, np.full(20, 5.0)), whole.latent(cross, np.full(20, 5.0)), atol=1e-6
+    )
+    assert posterior.info["updates"] in ("one row", "parallel")
+
+
+def test_a_surprise_starts_over(rng):
+    """A label that turns the posterior upside down is learned all the same."""
+    X, y = waves(rng, 30)
+    gram = 50.0 * RBF(5.0)(X)
+    before = EP().infer(Problem(gram, y, Step(softness=0.1)))
+    longer = np.block([[gram, gram[:, :1]], [gram[:1], gram[:1, :1]]])
+    after = add_row(before, gram[0], gram[0, 0], -y[0])
+    whole = EP().infer(Problem(longer, np.r_[y, -y[0]], Step(softness=0.1)))
+    np.testing.assert_allclose(after.mean, whole.mean, atol=1e-5)
+
+
+def test_low_rank_rows_are_refused_by_the_dense_update():
+    posterior = EP().infer(Problem(LowRank(np.eye(2)), [1, -1], Step()))
+    with pytest.raises(InvalidProblemError, match="dense problem only"):
+        add_row(posterior, np.ones(2), 1.0, 1.0)
+
+
+@pytest.mark.parametrize("max_rank", [None, 40])
+@pytest.mark.parametrize("make", [BayesPointClassifier, BayesianSVC])
+def test_an_updated_classifier_is_a_fitted_one(make, max_rank, rng):
+    X, y = waves(rng, 83)
+    settings = {"kernel": RBF(0.8), "max_rank": max_rank, "optimizer": None}
+    some = make(**settings).fit(X[:80], y[:80])
+    before = some.predict_proba(X)
+    more = updated(some, X[80:], y[80:])
+    np.testing.assert_array_equal(some.predict_proba(X), before)
+    if max_rank is None:
+        whole = make(**settings).fit(X, y)
+        np.testing.assert_allclose(more.predict_proba(X), whole.predict_proba(X), atol=1e-5)
+        np.testing.assert_allclose(more.loo_proba_, whole.loo_proba_, atol=1e-5)
+        assert more.log_evidence_ == pytest.approx(whole.log_evidence_, abs=1e-5)
+    else:
+        np.testing.assert_allclose(more.predict_proba(X), make(**settings).fit(X, y).predict_proba(X), atol=0.1)
+    assert more.posterior_.problem.size == 83
+
+
+def test_several_classes(rng):
+    X = rng.standard_normal((100, 2))
+    y = np.array(["a", "b", "c"])[np.argmax(X @ rng.standard_normal((2, 3)), axis=1)]
+    some = BayesPointClassifier(RBF(1.0), optimizer=None).fit(X[:95], y[:95])
+    more, whole = updated(some, X[95:], y[95:]), BayesPointClassifier(RBF(1.0), optimizer=None).fit(X, y)
+    np.testing.assert_allclose(more.predict_proba(X), whole.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.3])
+def test_draws_are_weighted(softness, rng):
+    X, y = waves(rng, 41)
+    settings = {"kernel": 4.0 * RBF(0.8), "optimizer": None, "softness": softness, "engine": Billiard(draws=5000)}
+    some = BayesPointClassifier(**settings, random_state=0).fit(X[:40], y[:40])
+    more = updated(some, X[40:], y[40:], random_state=1)
+    whole = BayesPointClassifier(**settings, random_state=2).fit(X, y)
+    new, _ = waves(rng, 30)
+    cross, diag = whole._basis_.crossing(4.0 * RBF(0.8) + 1.0)(new), np.full(30, 5.0)
+    ours, theirs = (readouts.vote(model.posterior_, cross, diag) for model in (more, whole))
+    error = readouts.monte_carlo_error(readouts.vote, whole.posterior_, cross, diag)
+    assert np.all(np.abs(ours - theirs) < 6 * np.sqrt(error**2 + 0.5 / more.posterior_.info["effective"] * 0.25) + 1e-3)
+    np.testing.assert_allclose(more.posterior_.latents[..., -1] * y[40] > 0 if softness == 0 else True, True)
+    gram = more.posterior_.white.factor @ more.posterior_.white.factor.T
+    np.testing.assert_allclose(gram, 4.0 * RBF(0.8)(X) + 1.0, atol=1e-8)
+
+
+def test_what_cannot_be_updated_is_one_clear_sentence(rng):
+    X, y = waves(rng, 60)
+    streamed = BayesPointClassifier("linear").partial_fit(X, y, classes=[-1, 1])
+    with pytest.raises(InvalidProblemError, match="fitted on an array"):
+        updated(streamed, X, y)
+    with pytest.raises(InvalidProblemError, match="expectation propagation or exact draws"):
+        updated(BayesPointClassifier(RBF(1.0), engine="perceptron", optimizer=None).fit(X, y), X[:1], y[:1])
+    with pytest.raises(ValueError, match="not among the declared classes"):
+        updated(BayesPointClassifier(optimizer=None).fit(X, y), X[:1], [7])
