@@ -1,5 +1,11 @@
 """Sphinx configuration."""
 
+import runpy
+import warnings
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
 from bayespoint import __version__
 
 project = "bayespoint"
@@ -13,3 +19,25 @@ suppress_warnings = ["ref.ref"]  # inherited docstrings point into the manual of
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"bayespoint {version}"
+
+
+def draw_gallery(app):
+    """Run the examples and keep their first figures, drawn anew at every build."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    folder = Path(app.srcdir) / "gallery"
+    folder.mkdir(exist_ok=True)
+    for script in sorted(Path(app.srcdir).parent.glob("examples/plot_*.py")):
+        with warnings.catch_warnings(), redirect_stdout(StringIO()):
+            warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
+            runpy.run_path(str(script))
+        plt.figure(1).savefig(folder / f"{script.stem}.png", dpi=90)
+        plt.close("all")
+
+
+def setup(app):
+    """Draw before pages are read."""
+    app.connect("builder-inited", draw_gallery)

@@ -21,7 +21,7 @@ LAYERS = [
     {"averaging", "svm_tuning", "generative", "streaming"},
     {"estimators"},
     {"updating"},
-    {"active", "transduction", "selection", "rejection"},
+    {"active", "transduction", "selection", "label_errors", "rejection"},
     {"plots", "demo", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

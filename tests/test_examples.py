@@ -19,8 +19,13 @@ def plt():
     plt.close("all")
 
 
-def test_there_are_examples():
+def test_the_gallery_shows_all_examples():
     assert len(EXAMPLES) >= 10
+    gallery = (EXAMPLES[0].parents[1] / "docs" / "gallery.md").read_text()
+    for path in EXAMPLES:
+        title = path.read_text().split("\n")[0].removeprefix('"""')
+        assert f"## {title}\n\n![{title}](gallery/{path.stem}.png)" in gallery
+        assert f"../examples/{path.name}" in gallery
 
 
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")

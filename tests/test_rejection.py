@@ -29,7 +29,7 @@ from bayespoint.rejection import rows_needed, threshold_for_rate, threshold_for_
 @pytest.fixture
 def data(seed):
     return make_classification(
-        600, 6, n_informative=4, n_redundant=0, n_classes=3, class_sep=1.5, flip_y=0.02, random_state=seed
+        600, 6, n_informative=4, n_redundant=0, n_classes=3, class_sep=2.0, flip_y=0.02, random_state=seed
     )
 
 
@@ -103,14 +103,14 @@ def test_more_errors_never_lower_the_threshold(ties, rng):
 
 
 def test_the_order_of_rows_and_the_scale_of_confidence_do_not_matter(rng):
-    confidence = rng.integers(0, 40, 300).astype(float)
-    wrong = rng.random(300) < 0.2 * np.exp(-confidence / 10)
-    found = threshold_for_risk(wrong, confidence, risk=0.04)
-    shuffled = rng.permutation(300)
-    assert threshold_for_risk(wrong[shuffled], confidence[shuffled], risk=0.04) == found
-    scaled = threshold_for_risk(wrong, np.exp(confidence), risk=0.04)
+    confidence = rng.integers(0, 40, 1000).astype(float)
+    wrong = rng.random(1000) < 0.5 * np.exp(-confidence / 8)
+    found = threshold_for_risk(wrong, confidence, risk=0.1)
+    shuffled = rng.permutation(1000)
+    assert threshold_for_risk(wrong[shuffled], confidence[shuffled], risk=0.1) == found
+    scaled = threshold_for_risk(wrong, np.exp(confidence), risk=0.1)
     assert scaled[1:] == found[1:]
-    assert 0 < found.accepted < 300
+    assert 0 < found.accepted < 1000
 
 
 @pytest.mark.parametrize(("risk", "delta"), [(0.02, 0.05), (0.1, 0.01), (0.3, 0.3)])
@@ -171,6 +171,11 @@ def test_the_guarantee_survives_the_choice_of_the_threshold(world, rng):
         assert violations(method, *WORLDS[world], rng) <= DELTA + tolerance
 
 
+def test_a_perfect_confidence_may_be_infinite():
+    found = threshold_for_risk([False] * 90 + [True] * 30, [np.inf] * 90 + [0.0] * 30, risk=0.05)
+    assert found == (0.0, 90, 0, 0.05)
+
+
 def test_the_best_of_all_thresholds_without_paying_for_the_choice_fails(rng):
     """Every count that passes its own test, as if it were the only one."""
 
@@ -198,8 +203,9 @@ def test_the_best_of_all_thresholds_without_paying_for_the_choice_fails(rng):
     ],
 )
 def test_bad_risks_are_refused(options, message):
-    with pytest.raises(InvalidProblemError, match=message):
-        threshold_for_risk([False], [1.0], **options)
+    for call in (lambda: threshold_for_risk([False], [1.0], **options), lambda: rows_needed(**options)):
+        with pytest.raises(InvalidProblemError, match=message):
+            call()
 
 
 def test_bad_rates_and_confidences_are_refused():
@@ -208,8 +214,9 @@ def test_bad_rates_and_confidences_are_refused():
             threshold_for_rate([False], [1.0], rate=rate)
     with pytest.raises(InvalidProblemError, match="one confidence for each calibration row"):
         threshold_for_rate([False], [1.0, 2.0], rate=0.1)
-    with pytest.raises(InvalidProblemError, match="NaN"):
-        threshold_for_rate([False], [np.nan], rate=0.1)
+    for value in (np.nan, -np.inf):
+        with pytest.raises(InvalidProblemError, match="NaN or minus infinity"):
+            threshold_for_rate([False], [value], rate=0.1)
 
 
 # -- the classifier -----------------------------------------------------------------------------------------------
@@ -227,7 +234,7 @@ def test_a_fitted_classifier_is_calibrated_on_the_rows_given(options, data):
     assert (model.threshold_, model.risk_bound_) == (expected.threshold, expected.bound)
     assert model.coverage_ == expected.accepted / 300 == model.coverage(X[300:])
     assert model.calibration_error_ == expected.errors / expected.accepted
-    assert 0 < model.coverage_ < 1
+    assert model.coverage_ > 0
     accepted = confidence > expected.threshold
     np.testing.assert_array_equal(model.accepts(X[300:]), accepted)
     assert model.score(X[300:], y[300:]) == pytest.approx(1 - wrong[accepted].mean())

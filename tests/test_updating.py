@@ -51,6 +51,14 @@ def test_a_surprise_starts_over(rng):
     np.testing.assert_allclose(after.mean, whole.mean, atol=1e-5)
 
 
+def test_a_row_that_tells_nothing(rng):
+    """Its kernel values are next to nothing: no site moves, its own neither."""
+    X, y = waves(rng, 20)
+    before = EP().infer(Problem(RBF(0.8)(X), y, Step(softness=1.0)))
+    after = add_row(before, np.zeros(20), 1e-6, 1.0)
+    np.testing.assert_allclose(after.mean[:20], before.mean, atol=1e-6)
+
+
 def test_low_rank_rows_are_refused_by_the_dense_update():
     posterior = EP().infer(Problem(LowRank(np.eye(2)), [1, -1], Step()))
     with pytest.raises(InvalidProblemError, match="dense problem only"):

@@ -3,6 +3,7 @@
 from . import engines, readouts
 from .active import ActiveLearner, query
 from .estimators import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
+from .label_errors import find_label_errors
 from .likelihoods import Hinge, Logistic, Step
 from .problem import Problem
 from .rejection import RejectingClassifier
@@ -19,6 +20,7 @@ __all__ = [
     "RejectingClassifier",
     "Step",
     "engines",
+    "find_label_errors",
     "query",
     "readouts",
 ]

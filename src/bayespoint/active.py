@@ -26,7 +26,7 @@ from .updating import updated
 __all__ = ["ActiveLearner", "Asked", "query", "utilities"]
 
 _STRATEGIES = ("entropy", "bald", "batch-bald", "vote")
-_DRAWS = 256  # of a long chain, to look at a large pool with
+_DRAWS = 128  # of long chains, to look at a large pool with
 _CLASS_DRAWS = 64  # of several latents at each point, spread evenly
 _CANDIDATES = 400  # points that a batch is chosen from
 _FUNCTIONS = 400  # drawn jointly at these
@@ -71,7 +71,9 @@ def utilities(model: Any, X_pool: Any, strategy: str = "bald") -> Array:
     if len(posteriors) > 1:
         gains = classifier._in_blocks(rows, lambda *at: (_several_classes(posteriors, at, strategy),))[0]
     elif strategy == "bald":
-        gains = classifier._in_blocks(rows, lambda *at: (readouts.mutual_information(posteriors[0], *at),))[0]
+        by_draws = isinstance(posteriors[0], SampledPosterior)
+        gain = _of_draws if by_draws else readouts.mutual_information
+        gains = classifier._in_blocks(rows, lambda *at: (gain(posteriors[0], *at),))[0]
     else:
         share = classifier._in_blocks(rows, lambda *at: (readouts.vote(posteriors[0], *at),))[0]
         gains = _bits(np.stack([share, 1 - share], axis=1))
@@ -275,9 +277,7 @@ def _thinned(posterior: Any) -> Any:
     if not isinstance(posterior, SampledPosterior):
         return posterior
     flat = posterior.coordinates.reshape(-1, posterior.white.rank)
-    if len(flat) <= _DRAWS:
-        return posterior
-    return replace(posterior, coordinates=flat[spread_out(len(flat), _DRAWS)][None])
+    return replace(posterior, coordinates=flat[spread_out(len(flat), min(_DRAWS, len(flat)))][None])
 
 
 def _bits(p: Array) -> Array:
@@ -292,6 +292,21 @@ def _largest(gains: Array, n: int) -> Any:
     edge = gains[top].min()
     top = np.union1d(np.flatnonzero(gains > edge), np.flatnonzero(gains == edge))
     return top[np.argsort(-gains[top], kind="stable")][:n]
+
+
+def _of_draws(posterior: SampledPosterior, cross: Array, diag: Array) -> Array:
+    """Mutual information of label and function: the entropy of the draws' mean less the mean of their entropies."""
+    (means,), own = posterior.outputs(cross, diag)  # thinned: one chain
+    z = ndtri((0.5 + np.random.default_rng(0).permutation(len(means))) / len(means))
+    total, noise = np.zeros(len(own)), np.zeros(len(own))
+    nothing = np.full(len(own), 1e-12)
+    for mean, one in zip(means, z, strict=True):
+        p = np.exp(posterior.problem.likelihood.log_probability(mean + np.sqrt(own) * one, nothing))
+        total += p
+        noise += entr(p) + entr(1 - p)
+    p = total / len(means)
+    gains: Array = np.maximum(entr(p) + entr(1 - p) - noise / len(means), 0.0) / np.log(2)
+    return gains
 
 
 def _several_classes(posteriors: Sequence[Any], at: tuple[Any, Array], strategy: str) -> Array:

@@ -40,6 +40,16 @@ def test_draws_walls_and_points(problem, rng):
     assert Path(display.cell_.get_xy()).contains_points(np.column_stack(display.svm_.get_data())).all()
 
 
+def test_few_rows_leave_directions_open(rng):
+    X, y = np.array([[1.0, 0.2, 0.0], [0.3, 1.0, 0.0]]), np.array([-1, 1])
+    draws = VersionSpaceDisplay.from_problem(X, y, n_draws=1000).draws
+    witness = inside(X, y, rng)
+    for moment in (np.positive, np.square):
+        a, b = moment(draws), moment(witness)
+        error = np.hypot(a.std(axis=0) / np.sqrt(300), b.std(axis=0) / np.sqrt(len(b)))  # draws are a little alike
+        assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 4 * error)
+
+
 def test_the_machine_is_that_of_scikit_learn(problem):
     X, y = problem
     display = VersionSpaceDisplay.from_problem(X, y)

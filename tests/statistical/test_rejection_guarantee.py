@@ -1,9 +1,14 @@
 """Is the error of accepted rows as small as promised as often as promised? Over many data sets, the truth known.
 
-Figures of one run, shares of 200 data sets where the promise is broken (0.05 is allowed) and mean share of rows
-accepted, for a risk of 0.02; in the last column the same with a threshold by the plain error of the calibration rows.
+Figures of one run for a risk of 0.02: share of 200 data sets where the promise is broken (0.05 is allowed) and mean
+share of rows accepted; on the right the same for a threshold by the plain error of as many rows, without the
+binomial tail.
 
-FIGURES
+    logistic regression    0.010 0.493   0.535 0.789
+    neighbours, with ties  0.000 0.230   0.195 0.597
+    bayes point            0.005 0.491   0.545 0.791
+    banana                 0.020 0.591   0.445 0.675
+    waveform               0.030 0.677   0.525 0.726
 """
 
 import numpy as np

@@ -177,8 +177,10 @@ class _Guide:
         """With the covariance at other sites, nearly; moments are those of here."""
         d_tau = rows.copies * sites.tau - self.tau
         moved = np.flatnonzero(np.abs(d_tau) * self.variance > 0.1 * _LARGE)
+        if not moved.size:
+            return self
         columns, solved = self._correction(d_tau, moved)
-        if solved is None or not moved.size:
+        if solved is None:
             return self
         covariance = self.covariance - solved @ columns.T
         return _Guide(self.tau, self.nu, self.mean, self.variance, covariance, np.square(covariance))

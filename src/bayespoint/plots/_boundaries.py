@@ -8,9 +8,8 @@ import numpy as np
 
 from .._typing import Array
 from ..exceptions import InvalidProblemError
-from ..problem import as_generator
-from ._plane import Plane, draw_functions, last_step, scatter_classes
-from ._style import INK, new_axes
+from ._plane import Plane, last_step, scatter_classes
+from ._style import INK, finer, new_axes
 
 __all__ = ["DecisionBoundariesDisplay"]
 
@@ -68,7 +67,7 @@ class DecisionBoundariesDisplay:
         y: Any = None,
         *,
         n_draws: int = 20,
-        n_points: int = 40,
+        n_points: int = 32,
         ax: Any = None,
         random_state: Any = 0,
     ) -> Self:
@@ -83,14 +82,13 @@ class DecisionBoundariesDisplay:
         y : array-like of shape (n_samples,), optional
             Their labels; without them no points are drawn.
         n_draws : int, default=20
-            Draws to show. A sampling engine's own draws are used, evenly spaced; from a Gaussian posterior functions
-            are drawn on the whole grid at once.
-        n_points : int, default=40
+            Functions to draw, on the whole grid at once.
+        n_points : int, default=32
             Points of the grid in each direction.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         random_state : int, Generator, RandomState or None, default=0
-            Randomness of draws from a Gaussian posterior.
+            Randomness of the draws.
 
         Returns
         -------
@@ -100,7 +98,11 @@ class DecisionBoundariesDisplay:
             raise InvalidProblemError(f"n_draws must be at least 1, got {n_draws!r}.")
         plane = Plane.around(X, n_points)
         classifier, rows = last_step(estimator, plane.rows)
-        draws = draw_functions(classifier, rows, n_draws, as_generator(random_state))
+        if len(classifier.classes_) > 2:
+            raise InvalidProblemError(
+                f"Boundaries of draws are for two classes, the classifier has {len(classifier.classes_)}."
+            )
+        draws = classifier.sample_latent(rows, n_draws, random_state)
         mean = classifier.latent(rows).mean
         shape = plane.x0.shape
         display = cls(plane.x0, plane.x1, draws.reshape(-1, *shape), mean.reshape(shape), plane.names).plot(ax=ax)
@@ -127,10 +129,11 @@ class DecisionBoundariesDisplay:
         if ax is None:
             ax = new_axes(6.4, 4.4)
         style = {"colors": "0.35", "alpha": 0.35, "linewidths": 0.8, "zorder": 2} | options
-        self.boundaries_ = [ax.contour(self.x0, self.x1, f, [0.0], **style) for f in self.draws if _changes_sign(f)]
+        axes = self.x0[0], self.x1[:, 0]
+        self.boundaries_ = [ax.contour(*finer(*axes, f), [0.0], **style) for f in self.draws if _changes_sign(f)]
         self.bayes_point_ = None
         if _changes_sign(self.mean):
-            self.bayes_point_ = ax.contour(self.x0, self.x1, self.mean, [0.0], colors=INK, linewidths=2.2, zorder=3)
+            self.bayes_point_ = ax.contour(*finer(*axes, self.mean), [0.0], colors=INK, linewidths=2.2, zorder=3)
         self.points_: list[Any] = []
         Plane(self.x0, self.x1, None, self.names).label(ax)
         self.ax_, self.figure_ = ax, ax.figure

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.interpolate import RectBivariateSpline
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -18,7 +17,7 @@ from ..exceptions import InvalidProblemError
 from ..kernels import with_bias
 from ..tuning import Candidate, Model, infer_quietly
 from ._plane import last_step
-from ._style import INK, VERMILLION, new_axes
+from ._style import INK, VERMILLION, finer, new_axes
 
 __all__ = ["EvidenceSurfaceDisplay"]
 
@@ -109,6 +108,10 @@ class EvidenceSurfaceDisplay:
         Returns
         -------
         EvidenceSurfaceDisplay
+
+        Notes
+        -----
+        Each point of the grid is a run of expectation propagation on the whole Gram matrix: give it some hundred rows.
         """
         if n_points < 2 or not span > 1:
             raise InvalidProblemError(f"n_points must be at least 2 and span above 1, got {n_points!r} and {span!r}.")
@@ -156,9 +159,10 @@ class EvidenceSurfaceDisplay:
         if ax is None:
             ax = new_axes(6.2, 4.6)
         top = np.max(self.log_evidence)
-        fine = _interpolated(self.first, self.second, self.log_evidence - top)
+        x, y, below = finer(np.log(self.first), np.log(self.second), self.log_evidence - top)
+        fine = np.exp(x), np.exp(y), np.minimum(below, 0.0)
         self.surface_ = ax.contourf(*fine, np.linspace(-_DEPTH, 0, 21), cmap=cmap, extend="min")
-        lines = [level for level in (-10.0, -5.0, -2.0, -1.0) if fine[-1].min() < level]
+        lines = [level for level in (-10.0, -5.0, -2.0, -1.0) if below.min() < level]
         if lines:
             contours = ax.contour(*fine, lines, colors=INK, linewidths=0.8, linestyles="-")
             ax.clabel(contours, fmt="%g", fontsize=8)
@@ -180,14 +184,6 @@ class EvidenceSurfaceDisplay:
         ax.legend(loc="lower right", framealpha=0.9)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def _interpolated(first: Array, second: Array, surface: Array, factor: int = 5) -> tuple[Array, Array, Array]:
-    """A cubic spline through all points of the grid, for smooth lines."""
-    x, y = np.log(first), np.log(second)
-    finer = [np.linspace(a[0], a[-1], factor * (len(a) - 1) + 1) for a in (x, y)]
-    spline = RectBivariateSpline(y, x, surface, kx=min(3, len(y) - 1), ky=min(3, len(x) - 1))
-    return np.exp(finer[0]), np.exp(finer[1]), np.minimum(spline(finer[1], finer[0]), surface.max())
 
 
 def _names(model: Model) -> list[str]:

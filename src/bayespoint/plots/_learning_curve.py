@@ -114,6 +114,7 @@ class LearningCurveDisplay:
                 )
         ax.set(xlabel="labels", ylabel="test error")
         ax.set_ylim(bottom=0, auto=True)
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.grid(alpha=0.3)
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure

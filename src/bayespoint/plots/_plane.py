@@ -1,18 +1,15 @@
-"""What displays of two features share: a grid, the classifier at the end of a pipeline, functions on the grid."""
+"""What displays of two features share: a grid, the classifier at the end of a pipeline, points."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
 from ..exceptions import InvalidProblemError
-from ..kernels import kernel_values, with_bias
-from ..posteriors import GaussianPosterior, LowRankSiteFactor
 from ._style import MARKERS, PALETTE
 
 
@@ -55,38 +52,6 @@ def last_step(estimator: Any, rows: Any) -> tuple[Any, Any]:
     if not hasattr(estimator, "posterior_"):
         raise InvalidProblemError(f"{type(estimator).__name__} has no posterior: use a classifier of bayespoint.")
     return estimator, rows
-
-
-def draw_functions(classifier: Any, rows: Any, n_draws: int, rng: np.random.Generator) -> Array:
-    """Latent functions from the posterior of a classifier of two classes, of shape (n_draws, n_rows)."""
-    posterior = classifier.posterior_
-    if isinstance(posterior, list):
-        raise InvalidProblemError(f"Boundaries of draws are for two classes, the classifier has {len(posterior)}.")
-    if not isinstance(posterior, GaussianPosterior):
-        (draws,) = classifier._in_blocks(
-            rows, lambda cross, diag: (np.moveaxis(posterior.outputs(cross, diag)[0], 2, 0),)
-        )
-        draws = draws.reshape(len(draws), -1).T
-        return draws[np.linspace(0, len(draws) - 1, min(n_draws, len(draws))).astype(int)]
-    mean, covariance = joint_latent(classifier, rows)
-    root = cholesky(covariance, lower=True, overwrite_a=True)
-    return mean + rng.standard_normal((n_draws, len(mean))) @ root.T
-
-
-def joint_latent(classifier: Any, rows: Any) -> tuple[Array, Array]:
-    """Mean and covariance matrix of the latent function, under a Gaussian posterior."""
-    factor = classifier.posterior_.factor
-    (cross,) = classifier._in_blocks(rows, lambda cross, diag: (cross,))
-    kernel = with_bias(classifier.kernel_, classifier.bias_)
-    covariance = kernel_values(kernel, np.asarray(rows, dtype=np.float64))
-    jitter = 1e-8 * np.max(np.diag(covariance))
-    if isinstance(factor, LowRankSiteFactor):
-        left = cross @ np.tril(factor.root).T
-        covariance += left @ left.T - cross @ cross.T
-    else:
-        covariance -= cross @ factor.dense() @ cross.T
-    covariance[np.diag_indices_from(covariance)] += jitter
-    return classifier.latent(rows).mean, covariance
 
 
 def scatter_classes(ax: Any, X: Any, y: Any, classes: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import null_space
 
 from .. import readouts
 from .._typing import Array
@@ -118,7 +119,9 @@ class VersionSpaceDisplay:
         rng = as_generator(random_state)
         gram = rows @ rows.T
         posterior = Billiard(draws=max(n_draws, 1000), chains=1).infer(Problem(gram, signs, Step()), rng=rng)
-        draws = unit(posterior.alpha[0] @ rows)
+        weights = posterior.alpha[0] @ rows
+        beyond = null_space(rows)  # what few rows leave open is as under the prior
+        draws = unit(weights + rng.standard_normal((len(weights), beyond.shape[1])) @ beyond.T)
         margin = np.max(np.min(signs * (draws @ rows.T), axis=1))  # of the best draw: no more than the machine's
         machine = support_vectors(Problem(gram, signs, Hinge(_HARD / margin**2)))
         walls = signs[:, None] * rows

@@ -404,7 +404,7 @@ def _warn_all_rejected(n: int, risk: float, delta: float) -> None:
     reason = f"at least {least} calibration rows are needed" if n < least else "the confident rows have too many errors"
     warnings.warn(
         f"No threshold is proven to keep the error at {risk:g} with {n} calibration rows ({reason}): every row will be "
-        "rejected.",
+        "rejected; allow a larger risk or calibrate on more rows.",
         InferenceWarning,
         stacklevel=3,
     )

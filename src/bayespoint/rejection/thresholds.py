@@ -2,7 +2,7 @@
 
 Rows are accepted whose confidence is above a threshold t; R(t) is the error among all rows that would be. The threshold
 of a risk is found by testing "R(t) > risk" for every t from the most selective one down, as in fixed-sequence testing
-(Bates, Angelopoulos, Lei, Malik and Jordan 2021, Learn then Test), and here is why the guarantee survives the choice.
+(Angelopoulos, Bates, Candes, Jordan and Lei 2021, Learn then Test), and here is why the guarantee survives the choice.
 
 1. For a fixed t the errors among the j calibration rows above it are, given j, binomial with the rate R(t). So
    p(t) = P(Bin(j, risk) <= errors) is a p-value of R(t) > risk, whatever the share of rows that are accepted.
@@ -11,10 +11,10 @@ of a risk is found by testing "R(t) > risk" for every t from the most selective 
    otherwise. A start is a count of rows, known beforehand, and hence its t is an order statistic and random.
 3. Let the confidence have no atoms, so that R is continuous. Between the points where R crosses the risk lie slabs of
    confidence, and since R equals the risk at both ends of a slab, so does the error within it. Given how many rows fall
-   into each slab and where the starts lie, the errors above a crossing are thus binomial with rate `risk`, and those
-   above a start where R exceeds the risk are at least so many. The p-value of the first wrong threshold after any start
-   is valid given all of this, the levels that meet wrong thresholds add up to at most delta, and so does the chance to
-   pass one of them. With starts at fixed thresholds this would be the usual argument; at fixed counts the slabs do it.
+   into each slab, and hence into which the starts fall, the errors above a crossing are thus binomial with rate `risk`,
+   and those above a start in a slab where R exceeds the risk are, given its t as well, at least so many. The p-value of
+   the first wrong threshold after any start is valid given these counts, the levels that meet such thresholds add up
+   to at most delta, and so does the chance to pass one of them. At fixed t the usual argument would do.
 4. Equal confidences are put in the worst order, errors first, which passes no more than a random order would; with
    random numbers to break the ties there are no atoms. Only thresholds that divide no ties are used, and none that was
    reached by a start alone.
@@ -136,8 +136,7 @@ def threshold_for_risk(wrong: Any, confidence: Any, *, risk: float, delta: float
     >>> threshold_for_risk([False] * 90 + [True] * 10, range(100, 0, -1), risk=0.05)
     Acceptance(threshold=10.0, accepted=90, errors=0, bound=0.05)
     """
-    if not (isinstance(risk, Real) and 0 < risk < 1):
-        raise InvalidProblemError(f"risk must lie strictly between 0 and 1, got {risk!r}.")
+    _check_inside("risk", risk)
     wrong, confidence = _ranked(wrong, confidence, delta)
     n = len(wrong)
     passed = _passed(np.cumsum(wrong), risk, delta)
@@ -170,20 +169,26 @@ def rows_needed(risk: float, delta: float = 0.05) -> int:
     >>> rows_needed(0.01), rows_needed(0.05)
     (299, 59)
     """
+    _check_inside("risk", risk)
+    _check_inside("delta", delta)
     return ceil(log(delta) / log1p(-risk))
+
+
+def _check_inside(name: str, value: Any) -> None:
+    if not (isinstance(value, Real) and 0 < float(value) < 1):
+        raise InvalidProblemError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
 
 
 def _ranked(wrong: Any, confidence: Any, delta: float) -> tuple[Any, Array]:
     """Rows from the most confident one down, errors first among equals."""
-    if not (isinstance(delta, Real) and 0 < delta < 1):
-        raise InvalidProblemError(f"delta must lie strictly between 0 and 1, got {delta!r}.")
+    _check_inside("delta", delta)
     wrong, confidence = np.asarray(wrong, dtype=bool), np.asarray(confidence, dtype=np.float64)
     if wrong.ndim != 1 or wrong.shape != confidence.shape or not wrong.size:
         raise InvalidProblemError(
             f"There must be one confidence for each calibration row, got {confidence.shape} for {wrong.shape}."
         )
-    if np.isnan(confidence).any():
-        raise InvalidProblemError("confidence must not be NaN.")
+    if not np.all(confidence > -inf):
+        raise InvalidProblemError("confidence must not be NaN or minus infinity.")
     order = np.lexsort((~wrong, -confidence))
     return wrong[order], confidence[order]
 
