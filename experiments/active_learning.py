@@ -2,7 +2,7 @@
 
     python experiments/active_learning.py [--repeats 20] [--queries 50] [--sets banana thyroid ionosphere digits]
 
-Both begin with the same ten labels of a pool; kernels are chosen by evidence, again whenever labels have grown by half.
+Both begin with the same ten labels of a pool and choose their kernels by evidence.
 """
 
 from __future__ import annotations

@@ -126,7 +126,9 @@ def test_a_batch_does_not_ask_the_same_twice(pool, model):
     np.testing.assert_array_equal(together, query(model, copies, 6, "batch-bald", random_state=0))
 
 
-def test_a_learner_asks_and_is_told(pool):
+@pytest.mark.parametrize("few", [0, 50])
+def test_a_learner_asks_and_is_told(few, pool, monkeypatch):
+    monkeypatch.setattr("bayespoint.active._FEW", few)
     X, y = pool
     learner = ActiveLearner(BayesPointClassifier(), X[:10], y[:10], random_state=0)
     free = np.arange(10, 400)

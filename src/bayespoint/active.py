@@ -26,6 +26,7 @@ from .updating import updated
 __all__ = ["ActiveLearner", "Asked", "query", "utilities"]
 
 _STRATEGIES = ("entropy", "bald", "batch-bald", "vote")
+_FEW = 50  # labels up to which every one of them may change the kernel
 _DRAWS = 128  # of long chains, to look at a large pool with
 _CLASS_DRAWS = 64  # of several latents at each point, spread evenly
 _CANDIDATES = 400  # points that a batch is chosen from
@@ -158,7 +159,9 @@ class Asked(NamedTuple):
 class ActiveLearner:
     """A classifier that asks for labels: `ask` which points to label, `tell` what they are.
 
-    The posterior is updated with each label, the kernel chosen again whenever the number of labels has grown by half.
+    The kernel is chosen again with every label up to 50 of them, for a kernel that suits ten labels asks the wrong
+    questions; from then on the posterior is updated with each label, and the kernel chosen again whenever the number of
+    labels has grown by half.
 
     Parameters
     ----------
@@ -246,7 +249,7 @@ class ActiveLearner:
             return
         known = np.isin(y, self.model.classes_).all()
         self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, y])
-        if known and 2 * len(self.y) < 3 * self._tuned_at:
+        if known and len(self.y) > _FEW and 2 * len(self.y) < 3 * self._tuned_at:
             self.model = updated(self.model, X, y, random_state=self._rng)
         else:
             self._fit()

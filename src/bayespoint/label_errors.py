@@ -156,8 +156,8 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
         Leave out rows of a smaller probability; None ranks all rows.
     method : {"posterior", "leave-one-out"}, default="posterior"
         "posterior" averages over the posterior; "leave-one-out" takes what the other rows say of each. The two are the
-        same for a Gaussian posterior, and for draws up to their Monte Carlo error and the Gaussian form of the latter.
-        Several classes always go by the latter.
+        same for a Gaussian posterior. For draws the first is exact up to the standard error; the second reweights them
+        and puts a Gaussian in between, which is rough for small softness. Several classes always go by the second.
 
     Returns
     -------
@@ -170,9 +170,10 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
 
     Notes
     -----
-    Softness and noise both explain a label on the wrong side, and a few hundred rows hardly tell them apart: where the
-    noise level itself matters, take ``BayesPointClassifier(noise="evidence", softness=0)``, which leaves all of it to
-    the noise. The ranking depends little on that.
+    Softness and noise both explain a label on the wrong side, and a few hundred rows hardly tell them apart: the
+    ranking depends little on it, but the noise level does. Where that matters leave next to no softness, such as
+    ``BayesPointClassifier(RBF(scale), noise="evidence", softness=0.01)`` with unit amplitude and a `scale` to start
+    from that is short (a quarter of the typical distance between rows).
 
     With K classes one against the rest, a label that is wrong with probability r, and then any of the others, flips
     ``q = 2 r / K`` of the binary labels on average. With class probabilities p given all the other rows,

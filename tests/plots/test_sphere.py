@@ -59,13 +59,9 @@ def test_the_outline_has_the_area_of_the_cell(cell, rng):
     share = right.all(axis=1).mean()
     error = 4 * np.pi * np.sqrt(share / len(draws))
     assert polygon_area(Map(inside)(outline)) == pytest.approx(4 * np.pi * share, abs=4 * error + 1e-3)
-    alone = np.flatnonzero(right[right.sum(axis=1) == len(walls) - 1].shape[0] and _alone(right))
-    assert set(alone) <= set(bounding)
-
-
-def _alone(right):
-    """How many draws only this wall keeps out of the cell."""
-    return (~right[right.sum(axis=1) == right.shape[1] - 1]).sum(axis=0) > 20
+    kept_out = (~right[right.sum(axis=1) == len(walls) - 1]).sum(axis=0)  # draws that a single wall keeps out
+    assert set(np.flatnonzero(kept_out > 20)) <= set(bounding)
+    assert kept_out[np.setdiff1d(np.arange(len(walls)), bounding)].max(initial=0) == 0
 
 
 @pytest.mark.parametrize("angle", [0.1, 1.0, 2.5])
