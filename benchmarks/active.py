@@ -11,9 +11,9 @@ import argparse
 import warnings
 
 import numpy as np
-from _timing import timed
 from sklearn.gaussian_process.kernels import RBF
 
+from _timing import timed
 from bayespoint import BayesPointClassifier, query
 from bayespoint.updating import updated
 
@@ -67,7 +67,7 @@ def updates(n: int) -> None:
     }.items():
         some = BayesPointClassifier(**settings).fit(X[:n], y[:n])
         some = updated(some, X[n - 1 : n], y[n - 1 : n])  # rows go on from rows
-        ours, model = timed(lambda some=some: updated(some, X[n:], y[n:]), 7)
+        ours, _ = timed(lambda some=some: updated(some, X[n:], y[n:]), 7)
         full, _ = timed(lambda s=settings: BayesPointClassifier(**s).fit(X, y), 3)
         print(f"  {name}: update {1e3 * ours:.1f} ms, fit {1e3 * full:.1f} ms, {full / ours:.1f} times as long")
 

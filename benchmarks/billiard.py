@@ -59,8 +59,10 @@ def large(m: int, draws: int) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     above = max(peak, base) - before + gram
     note = "" if peak > base else " (at most: building the Gram matrix took more)"
-    print(f"m = {m}: {draws} draws in {seconds:.1f} s on one core, peak memory {above / gram:.2f} Gram matrices of "
-        f"{gram / 2**30:.2f} GB{note}")
+    print(
+        f"m = {m}: {draws} draws in {seconds:.1f} s on one core, peak memory {above / gram:.2f} Gram matrices of "
+        f"{gram / 2**30:.2f} GB{note}"
+    )
 
 
 def _resident() -> int:

@@ -1,6 +1,6 @@
-"""Expectation propagation on landmarks: time beside a calibrated SVC, growth with the rows, and what it costs in log loss.
+"""Expectation propagation on landmarks: time beside a calibrated SVC, growth with rows, and what it costs in log loss.
 
-    python benchmarks/low_rank.py
+python benchmarks/low_rank.py
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from _timing import timed
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.metrics import log_loss
 from sklearn.svm import SVC
 
+from _timing import timed
 from bayespoint import BayesPointClassifier
 
 KERNEL = ConstantKernel(10.0) * RBF(2.0)
