@@ -22,7 +22,7 @@ demo: .venv/.dev            ## fit on an embedded data set, print figures, save 
 	$(BIN)/bayespoint demo
 
 test: .venv/.dev            ## the tests
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 test-slow: .venv/.dev       ## slow statistical and experiment tests
 	$(BIN)/python -m pytest -q -m slow

@@ -1,6 +1,6 @@
 """Flipped labels found beside cleanlab on the same out-of-sample probabilities, and the noise level by evidence.
 
-    python benchmarks/label_errors.py [--seeds 5] [--sets waveform,banana,ionosphere] [--rows 400]
+    python benchmarks/label_errors.py [--seeds 5] [--first 100] [--sets waveform,banana,ionosphere] [--rows 400]
 
 Average precision of the ranking of training rows, when 5, 10 and 20 % of the labels are flipped (clean data have errors
 of their own: about 10 % of waveform's and banana's labels are on the wrong side, and count as right here). cleanlab
@@ -51,7 +51,9 @@ def flipped_data(name: str, rows: int, rate: float, seed: int) -> tuple[np.ndarr
 
 def one_run(name: str, rows: int, rate: float, seed: int) -> dict[str, float]:
     X, y, flipped = flipped_data(name, rows, rate, seed)
-    model = BayesPointClassifier(RBF(np.sqrt(X.shape[1]) / 4), noise="evidence", softness=SOFTNESS).fit(X, y)
+    # A long length scale makes noise of everything, and is a local maximum: start from a short one, within bounds.
+    kernel = RBF(np.sqrt(X.shape[1]) / 4, (0.1, 100.0))
+    model = BayesPointClassifier(kernel, noise="evidence", softness=SOFTNESS).fit(X, y)
     q, proba = model.likelihood_.noise, model.loo_proba_
     errors = find_label_errors(model)
     scores = np.empty(len(y))
@@ -77,6 +79,7 @@ def one_run(name: str, rows: int, rate: float, seed: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=100, help="first seed; settings were chosen on seeds below 10")
     parser.add_argument("--sets", default="waveform,banana,ionosphere")
     parser.add_argument("--rows", type=int, default=400, help="at the most; ionosphere has 351")
     options = parser.parse_args()
@@ -88,7 +91,7 @@ def main() -> None:
     for name in options.sets.split(","):
         for rate in RATES:
             start = time.perf_counter()
-            runs = [one_run(name, options.rows, rate, seed) for seed in range(options.seeds)]
+            runs = [one_run(name, options.rows, rate, options.first + k) for k in range(options.seeds)]
             every += runs
             q = mean_and_error([run["q"] for run in runs])
             seconds = (time.perf_counter() - start) / len(runs)

@@ -25,6 +25,7 @@ da = pytest.importorskip("dask.array")
 cloudpickle = pytest.importorskip("cloudpickle")
 
 pytestmark = [
+    pytest.mark.xdist_group("dask"),  # one cluster for all
     pytest.mark.filterwarnings("ignore:Sending large graph:UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),

@@ -14,6 +14,7 @@ from bayespoint.engines import EP, Billiard
 from bayespoint.problem import LowRank
 
 pytestmark = [
+    pytest.mark.xdist_group("ray"),  # one cluster for all
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
     pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
     pytest.mark.filterwarnings("ignore:.*(unclosed|subprocess .* is still running):ResourceWarning"),
@@ -81,6 +82,7 @@ def test_one_class_against_the_rest_survives_an_actor(cluster, tmp_path):
     assert there.log_evidence_ == pytest.approx(here.log_evidence_, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_without_leave_to_restart_a_lost_actor_is_an_error(on_ray, tmp_path):
     engine = fatal.FatalEngine(str(tmp_path / "died"), EP(), os.getpid())
     problem = Problem(LowRank(np.eye(2)), [1, -1], Step(softness=1.0))

@@ -156,9 +156,6 @@ def test_a_sorted_stream_is_warned_about(rng):
         ({}, {"classes": [0]}, "at least two classes"),
         ({}, {"classes": [0, 2]}, "label .*1.* not among the declared classes"),
         ({"forgetting": 0.0}, {"classes": [0, 1]}, "forgetting must be"),
-        ({"engine": "billiard"}, {"classes": [0, 1]}, "engine='ep'"),
-        ({"kernel": "precomputed"}, {"classes": [0, 1]}, "precomputed"),
-        ({"class_weight": "balanced"}, {"classes": [0, 1]}, "balanced"),
         ({"max_rank": 0}, {"classes": [0, 1]}, "max_rank must be"),
     ],
 )
@@ -168,6 +165,22 @@ def test_bad_input_is_one_clear_sentence_and_leaves_nothing_behind(settings, cal
     with pytest.raises(ValueError, match=match):
         model.partial_fit(X, y, **call)
     assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"engine": "billiard"}, "engine='ep'"),
+        ({"kernel": "precomputed"}, "in batches"),
+        ({"class_weight": "balanced"}, "dict"),
+    ],
+)
+def test_settings_that_cannot_stream_have_no_partial_fit(settings, match):
+    model = BayesPointClassifier(**settings)
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError) as error:
+        model.partial_fit([[0.0]], [1], classes=[0, 1])
+    assert match in f"{error.value} {error.value.__cause__}"
 
 
 def test_a_bad_batch_loses_nothing(rng):

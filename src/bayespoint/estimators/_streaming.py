@@ -11,6 +11,7 @@ import numpy as np
 from joblib import delayed
 from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.metaestimators import available_if
 
 from .._parallel import in_parallel
 from ..bases import Exact, Landmarks, Linear, linear_or_none
@@ -43,6 +44,17 @@ class _Stream:
     counts: Any  # rows of each class
 
 
+def _can_stream(estimator: Any) -> bool:
+    """Whether batches make sense for these settings; says why if they do not."""
+    if estimator._pairwise:
+        raise AttributeError("A precomputed kernel cannot come in batches: use fit, or a kernel of inputs.")
+    if not (isinstance(estimator.engine, EP) or estimator.engine == "ep"):
+        raise AttributeError(f"partial_fit needs expectation propagation: set engine='ep', not {estimator.engine!r}.")
+    if isinstance(estimator.class_weight, str):
+        raise AttributeError("class_weight='balanced' needs all rows at once: give a stream a dict of weights.")
+    return True
+
+
 class StreamingMixin:
     """`partial_fit` for classifiers with Gaussian posteriors."""
 
@@ -58,6 +70,7 @@ class StreamingMixin:
     _posteriors: Any
     _rank_limit: Any
 
+    @available_if(_can_stream)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of rows, of any size, without holding earlier ones.
 
@@ -101,7 +114,8 @@ class StreamingMixin:
         True
         """
         with restore_on_failure(self):
-            self._check_streaming()
+            if not isinstance(self.forgetting, Real) or not 0 < float(self.forgetting) <= 1:
+                raise InvalidProblemError(f"forgetting must be a share above 0 and at most 1, got {self.forgetting!r}.")
             started = hasattr(self, "classes_")
             classes = check_classes(classes, self.classes_ if started else None)
             data = check_batch(self, X, y, sample_weight, self.class_weight, classes, first=not started)
@@ -112,16 +126,6 @@ class StreamingMixin:
         return self
 
     # -- steps ----------------------------------------------------------------------------------------------------
-
-    def _check_streaming(self) -> None:
-        if self._pairwise:
-            raise InvalidProblemError("A precomputed kernel cannot come in batches: use fit, or a kernel of inputs.")
-        if not (isinstance(self.engine, EP) or self.engine == "ep"):
-            raise InvalidProblemError(
-                f"partial_fit goes by expectation propagation: set engine='ep', not {self.engine!r}."
-            )
-        if not isinstance(self.forgetting, Real) or not 0 < float(self.forgetting) <= 1:
-            raise InvalidProblemError(f"forgetting must be a share above 0 and at most 1, got {self.forgetting!r}.")
 
     def _new_stream(self, data: TrainingSet) -> _Stream:
         model = self._model(data.X, data.weights)  # type: ignore[attr-defined]

@@ -380,6 +380,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
 
     def _point_latent(self, X: Any) -> Array:
         """Latent functions of one classifier each: the support vector machine, or the posterior mean."""
+        check_is_fitted(self)
         if self.probability == "map":
             weights = self._map_weights_
         else:

@@ -107,8 +107,6 @@ def check_batch(
     strange = ~np.isin(y, classes)
     if strange.any():
         raise ValueError(f"y has the label {y[strange][0]!r}, which is not among the declared classes {list(classes)}.")
-    if class_weight == "balanced":
-        raise ValueError("class_weight='balanced' needs all rows at once: pass a dict of weights to a stream.")
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
