@@ -44,6 +44,7 @@ bench: .venv/.bench         ## speed as ratios of two programs in one run
 	$(BIN)/python benchmarks/low_rank.py
 	$(BIN)/python benchmarks/streaming.py
 	$(BIN)/python benchmarks/active.py
+	$(BIN)/python benchmarks/label_errors.py
 
 experiments: .venv/.dev     ## the papers' tables and our own
 	$(BIN)/python experiments/herbrich2001/table1.py
@@ -54,6 +55,8 @@ experiments: .venv/.dev     ## the papers' tables and our own
 	$(BIN)/python experiments/herbrich1999/figure2.py
 	$(BIN)/python experiments/certificates.py
 	$(BIN)/python experiments/active_learning.py
+	$(BIN)/python experiments/graepel2001/figure3.py
+	$(BIN)/python experiments/graepel2001/figure4.py
 	for script in experiments/sollich2002/[cefpt]*.py; do $(BIN)/python $$script || exit 1; done
 	$(BIN)/python experiments/crammer2009/figure2.py
 	$(BIN)/python experiments/crammer2009/bounds.py

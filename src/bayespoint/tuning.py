@@ -22,6 +22,7 @@ from .likelihoods import Likelihood
 from .posteriors import GaussianPosterior, Posterior
 from .problem import Problem, Weights, as_generator
 
+_NOWHERE = 1e10  # negative log-evidence where there is none
 _POLISHED = 60  # rows up to which the maximum is followed down to rounding: cheap there, and as reproducible
 
 __all__ = ["Candidate", "Model", "infer", "maximise_evidence"]
@@ -227,6 +228,12 @@ def maximise_evidence(
     return infer(climb.best.model, X, targets, weights, engine, start=climb.best, n_jobs=n_jobs)
 
 
+def _possible(candidate: Candidate) -> float:
+    """Its log-evidence if that can be one."""
+    value = candidate.log_evidence
+    return -np.inf if value is None or value > 0 else value
+
+
 def _climb_alone(model: Model, theta: Array, X: Any, targets: Any, weights: Any, engine: EP) -> Candidate:
     """The best candidate of a climb of its own, wherever it runs."""
     climb = _Climb(X, targets, weights, engine, None, None)
@@ -282,14 +289,18 @@ class _Climb:
         self.last = candidate
         value = candidate.log_evidence
         assert value is not None
-        if self.best is None or self.best.log_evidence is None or value > self.best.log_evidence:
+        if value > 0:  # labels cannot be more than certain: expectation propagation broke down here
+            self.last = None
+            self.best = candidate if self.best is None else self.best
+            return _NOWHERE, np.zeros(len(theta))
+        if self.best is None or _possible(self.best) < value:
             self.best = candidate
         return -value, -candidate.evidence_gradient(self.data[0])
 
     def take(self, candidates: Sequence[Candidate]) -> None:
         """Candidates from elsewhere."""
         found = [candidate for candidate in (self.best, *candidates) if candidate is not None]
-        self.best = max(found, key=lambda candidate: -np.inf if (v := candidate.log_evidence) is None else v)
+        self.best = max(found, key=_possible)
 
     def after_iteration(self, intermediate_result: Any) -> None:
         if self.on_iteration is not None and self.on_iteration(self.best):

@@ -170,6 +170,8 @@ def _refitted(model: Any, core: Model, posteriors: list[Any], X: Any, codes: Any
     for name, value in model._fitted_attributes(best, points, model.classes_).items():
         setattr(other, name, value)
     other._labels_ = np.r_[model._labels_, model.classes_[codes]]
+    seen = model._dropped_rows_ + len(model._kept_rows_)
+    other._kept_rows_ = np.r_[model._kept_rows_, seen + np.arange(len(codes))]
     if model._sample_weight_ is not None:
         other._sample_weight_ = np.r_[model._sample_weight_, np.ones(len(codes))]
     vars(other).pop("loo_proba_", None)

@@ -110,7 +110,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             best = self._search(model, points, data, progress)
             for name, value in self._fitted_attributes(best, points, data.classes).items():
                 setattr(self, name, value)
-            self._dropped_rows_ = data.n_rows - len(data.kept)
+            self._dropped_rows_, self._kept_rows_ = data.n_rows - len(data.kept), data.kept
             self._labels_, self._sample_weight_ = data.classes[data.y], data.sample_weight
             self._prior_saw_ = seen_by_prior(self, model, best.basis)
             self._tuned_ = self.optimizer is not None and model.theta.size > 0
