@@ -23,7 +23,7 @@ from .._typing import Array
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights
-from .ep import EP, _Anderson, _evaluate, _posterior, _Rows, _Sites, _State
+from .ep import EP, _Anderson, _evaluate, _matched, _posterior, _Rows, _Sites, _State
 
 __all__ = ["GrownPosterior", "add_row"]
 
@@ -211,17 +211,8 @@ def _guided(rows: _Rows, guide: _Guide, sites: _Sites, last: Array) -> _State:
     tau, nu = rows.copies * sites.tau, rows.copies * sites.nu
     moments = guide.moments(tau, nu, last)
     nothing: Any = None
-    lost = _State(sites, nothing, nothing, last, guide.variance, nothing, nothing, nothing, sites, np.inf)
-    if moments is None:
-        return lost
-    mean, var = moments
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cavity_var = 1 / (1 / var - sites.tau)
-        cavity_mean = (mean / var - sites.nu) * cavity_var
-    if not (np.all(var > 0) and np.all(cavity_var > 0) and np.isfinite(cavity_mean).all()):
-        return lost
-    log_z, new_tau, new_nu = rows.match(cavity_mean, cavity_var)
-    target = _Sites(np.maximum(new_tau, 0.0) if rows.log_concave else new_tau, new_nu)
-    change = np.square((target.tau - sites.tau) * var) + np.square(target.nu - sites.nu) * var
-    error = float(np.sqrt((rows.copies * change).sum()))
-    return _State(sites, nothing, nu - tau * mean, mean, var, cavity_mean, cavity_var, log_z, target, error)
+    state = None
+    if moments is not None:
+        mean, var = moments
+        state = _matched(rows, sites, nothing, nu - tau * mean, mean, var)
+    return state or _State(sites, nothing, nothing, last, guide.variance, nothing, nothing, nothing, sites, np.inf)

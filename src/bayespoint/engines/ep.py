@@ -254,6 +254,11 @@ def _evaluate(rows: _Rows, sites: _Sites) -> _State | None:
     if built is None:
         return None
     factor, alpha, mean, var = built
+    return _matched(rows, sites, factor, alpha, mean, var)
+
+
+def _matched(rows: _Rows, sites: _Sites, factor: Any, alpha: Array, mean: Array, var: Array) -> _State | None:
+    """Cavities of given marginals, and the sites that moment matching asks for."""
     with np.errstate(divide="ignore", invalid="ignore"):
         cavity_precision = 1 / var - sites.tau
         cavity_mean = (mean / var - sites.nu) / cavity_precision
