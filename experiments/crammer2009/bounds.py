@@ -85,7 +85,8 @@ def best_of_grid(rows: Rows, kernel: object, limit: int) -> dict[str, float]:
     X, y = rows.X[:limit], rows.y[:limit]
 
     def machine(eta: float, C: float, size: int) -> GaussianMarginClassifier:
-        model = GaussianMarginClassifier(kernel, eta=eta, C=C * limit / size if size < limit else C, slack="norm")
+        price = C * limit / size if size < limit else C
+        model = GaussianMarginClassifier(kernel, eta=eta, C=price, slack="norm", max_rank=None)
         return model.set_params(tolerance=1e-4).fit(X[:size], y[:size])
 
     def bound(model: GaussianMarginClassifier, choices: int) -> float:

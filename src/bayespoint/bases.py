@@ -315,7 +315,7 @@ def choose_basis(
     max_rank : int, "auto" or None
         Landmarks at the most; "auto" decides; None is exact.
     linear_from : int, default=0
-        Number of points from which features of a linear kernel are used.
+        Number of points beyond which features of a linear kernel are used; at 0 in any case.
     rng : int, Generator, RandomState or None
         For the choice of landmarks; None is a fixed seed, so that fits can be repeated.
     rough : bool, default=False
@@ -337,10 +337,11 @@ def choose_basis(
     'Exact'
     """
     n = X.shape[0]
+    wants_linear = linear_from == 0 or max_rank is not None
+    if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_or_none(kernel, X)) is not None:
+        return linear
     if max_rank is None:
         return Exact(X)
-    if n > linear_from and X.shape[1] + 1 < n and (linear := linear_or_none(kernel, X)) is not None:
-        return linear
     auto = max_rank == "auto"
     if auto and n <= _MANY:
         return Exact(X)
