@@ -60,6 +60,7 @@ def test_sparse_rows_and_threads_change_nothing(digits, fitted):
         thin.decision_function(sparse.csr_array(X)), fitted.decision_function(X), rtol=1e-3, atol=2e-3
     )
     np.testing.assert_allclose(thin.predict_proba(X), thin.predict_proba(sparse.csr_array(X)), atol=1e-4)
+    assert thin.sample_latent(sparse.csr_array(X[:3]), 5).shape == (5, 3, 10)
 
 
 def test_more_permutations_later(digits):

@@ -186,7 +186,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = self._points_.transform(check_inputs(self, X, pairwise=False))
         kernel, rng = with_bias(self.kernel_, self.bias_), as_generator(random_state)
         cross = self._basis_.crossing(kernel)(rows)
-        prior = kernel_values(kernel, rows.toarray() if sparse.issparse(rows) and not callable(self.kernel) else rows)
+        prior = kernel_values(kernel, rows.toarray() if self._points_.by_rows and sparse.issparse(rows) else rows)
         drawn = [posterior.functions(cross, prior, n_samples, rng) for posterior in self._posteriors]
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=2)
 

@@ -77,6 +77,9 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         grid of one's own. See Notes on its price.
     tolerance : float, default=1e-9
         Relative duality gap to stop at.
+    max_rank : int, "auto" or None, default="auto"
+        Landmarks that stand for many rows, see `BayesPointClassifier`; None works on the whole Gram matrix. Linear
+        kernels always go by their features, which is exact.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class.
     n_jobs : int or None, default=None
@@ -92,6 +95,8 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         Settings in use.
     posterior_ : GaussianPosterior or list of them
         The Gaussian; for more than two classes one each against the rest. `alpha` and `tau` are the dual pair.
+    approximation_ : Approximation or None
+        What landmarks leave out, measured; None if the Gram matrix is exact.
     gap_ : float
         Relative duality gap of the solution: how far it may be from the optimum.
     n_iter_ : int

@@ -79,6 +79,9 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         machine, or exact draws.
     n_restarts : int, default=0
         Further climbs of the evidence from random hyper-parameters.
+    max_rank : int, "auto" or None, default="auto"
+        Landmarks that stand for many rows, see `BayesPointClassifier`; None works on the whole Gram matrix. An
+        optimizer works on 1,000 of many rows.
     average : bool, default=False
         Whether the optimizer keeps several sets of hyper-parameters around the best one; probabilities are then
         averages over them, weighted by evidence.
@@ -103,6 +106,8 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         Posterior; for more than two classes one each against the rest.
     log_evidence_ : float or None
         Naive log-evidence by expectation propagation; see `log_evidence` for the others.
+    approximation_ : Approximation or None
+        What landmarks leave out, measured; None if the Gram matrix is exact.
     support_ : ndarray of shape (n_SV,)
         Training rows with a weight in the support vector machine.
     n_support_ : ndarray of shape (n_classes,)
