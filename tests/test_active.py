@@ -147,6 +147,28 @@ def test_a_learner_asks_and_is_told(few, pool, monkeypatch):
     np.testing.assert_allclose(learner.model.predict_proba(X), whole.predict_proba(X), atol=1e-5)
 
 
+def test_a_surprise_is_learned_and_a_failure_loses_nothing(pool):
+    X, y = pool
+    learner = ActiveLearner(
+        BayesPointClassifier(4.0 * RBF(1.5), optimizer=None, engine=Billiard(draws=200), random_state=0), X[:60], y[:60]
+    )
+    sure = int(np.argmax(learner.model.predict_proba(X).max(axis=1)))
+    other = "up" if learner.model.predict(X[sure : sure + 1])[0] == "down" else "down"
+    learner.tell(X[sure : sure + 1] + 1e-3, [other])
+    assert learner.model.posterior_.problem.size == len(learner.y) == 61
+    with pytest.raises(ValueError, match="NaN"):
+        learner.tell([[np.nan, 0.0]], ["up"])
+    assert learner.model.posterior_.problem.size == len(learner.y) == 61
+
+
+def test_a_learner_at_the_end_of_a_pipeline(pool):
+    X, y = pool
+    learner = ActiveLearner(make_pipeline(StandardScaler(), BayesPointClassifier(optimizer=None)), X[:55], y[:55])
+    rows = learner.ask(X, 2)
+    learner.tell(X[rows], y[rows])
+    assert len(learner.y) == 57
+
+
 def test_a_learner_stops_when_nothing_is_worth_it(pool):
     X, y = pool
     learner = ActiveLearner(BayesPointClassifier(4.0 * RBF(0.8), optimizer=None), X[:60], y[:60], min_gain=2.0)

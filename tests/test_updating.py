@@ -92,6 +92,16 @@ def test_several_classes(rng):
     np.testing.assert_allclose(more.predict_proba(X), whole.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.parametrize("engine", ["ep", "elliptical-slice"])
+def test_weights_of_rows_stay(engine, rng):
+    X, y = waves(rng, 50)
+    weights = rng.uniform(0.5, 3.0, size=50)
+    some = BayesPointClassifier(RBF(0.8), optimizer=None, engine=engine, random_state=0)
+    some.fit(X[:49], y[:49], sample_weight=weights[:49])
+    more = updated(some, X[49:], y[49:], random_state=0)
+    np.testing.assert_allclose(more.posterior_.problem.weights.total, np.r_[weights[:49], 1.0])
+
+
 @pytest.mark.parametrize("softness", [0.0, 0.3])
 def test_draws_are_weighted(softness, rng):
     X, y = waves(rng, 41)
@@ -116,5 +126,7 @@ def test_what_cannot_be_updated_is_one_clear_sentence(rng):
         updated(streamed, X, y)
     with pytest.raises(InvalidProblemError, match="expectation propagation or exact draws"):
         updated(BayesPointClassifier(RBF(1.0), engine="perceptron", optimizer=None).fit(X, y), X[:1], y[:1])
+    with pytest.raises(InvalidProblemError, match="Classes have weights"):
+        updated(BayesPointClassifier(optimizer=None, class_weight="balanced").fit(X, y), X[:1], y[:1])
     with pytest.raises(ValueError, match="not among the declared classes"):
         updated(BayesPointClassifier(optimizer=None).fit(X, y), X[:1], [7])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -207,9 +208,8 @@ class ActiveLearner:
     model: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.X, self.y = np.asarray(self.X, dtype=np.float64), np.asarray(self.y)
         self._rng = as_generator(self.random_state)
-        self._fit()
+        self._learned(np.asarray(self.X, dtype=np.float64), np.asarray(self.y))
 
     def ask(self, X_pool: Any, n: int = 1) -> Any:
         """Rows of the pool whose labels to ask for; none if no label is worth `min_gain` bits.
@@ -247,16 +247,20 @@ class ActiveLearner:
             raise InvalidProblemError(f"There are {len(X)} inputs and {len(y)} labels: there must be one for each.")
         if not len(y):
             return
+        X_all, y_all = np.concatenate([self.X, X]), np.concatenate([self.y, y])
         known = np.isin(y, self.model.classes_).all()
-        self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, y])
-        if known and len(self.y) > _FEW and 2 * len(self.y) < 3 * self._tuned_at:
-            self.model = updated(self.model, X, y, random_state=self._rng)
-        else:
-            self._fit()
+        model = None
+        if known and len(y_all) > _FEW and 2 * len(y_all) < 3 * self._tuned_at:
+            with suppress(InvalidProblemError):  # a surprise, or an engine that cannot: fit again
+                model = updated(self.model, X, y, random_state=self._rng)
+        self._learned(X_all, y_all, model)
 
-    def _fit(self) -> None:
-        self.model = clone(self.estimator).fit(self.X, self.y)
-        self._tuned_at = len(self.y)
+    def _learned(self, X: Any, y: Any, model: Any = None) -> None:
+        """Take over all labels with a model of them, fitted if there is none yet."""
+        if model is None:
+            model = clone(self.estimator).fit(X, y)
+            self._tuned_at = len(y)
+        self.X, self.y, self.model = X, y, model
 
 
 # -- what a label is worth -------------------------------------------------------------------------------------------

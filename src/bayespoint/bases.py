@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import lapack, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -223,7 +224,7 @@ class Landmarks:
         """With more landmarks among the points, where those so far leave too much out; the old ones come first."""
         start = self.crossing(kernel)(self.X)
         found = pivoted_cholesky(kernel, self.X, max_rank=max_rank, tolerance=tolerance, rng=rng, start=start)
-        return replace(self, landmarks=np.concatenate([self.landmarks, self.X[found.pivots]]))
+        return replace(self, landmarks=_stacked(self.landmarks, self.X[found.pivots]))
 
     def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
         """Gradient of the evidence in ``kernel.theta``.
@@ -295,6 +296,12 @@ class Rows:
     def over(self, X: Any) -> Rows:
         """The same for other points."""
         return Rows(X)
+
+
+def _stacked(X: Any, Z: Any) -> Any:
+    if sparse.issparse(X) or sparse.issparse(Z):
+        return sparse.vstack([sparse.csr_array(X), sparse.csr_array(Z)], format="csr")
+    return np.concatenate([X, Z])
 
 
 def choose_basis(

@@ -398,6 +398,12 @@ class Isometry:
         outside = np.where(outside > 1e-12 * squares, np.maximum(outside, 0.0), 0.0)  # rounding is not distance
         return np.c_[inside, np.sqrt(outside)]
 
+    def inverse(self, Z: Array) -> Array:
+        """Rows in the span of the training rows, from their coordinates."""
+        directions = np.asarray(self.X.T @ self.axes)  # orthonormal
+        rows: Array = Z[:, :-1] @ directions.T
+        return rows
+
     @staticmethod
     def suits(kernel: Kernel) -> bool:
         """Whether a kernel sees inputs only through inner products and Euclidean distances."""

@@ -83,6 +83,8 @@ class NaturalGaussian:
     def extended(self, rank: int) -> NaturalGaussian:
         """The same with further coordinates that are N(0, 1) and independent so far."""
         more = rank - self.rank
+        if more < 0:
+            raise InvalidProblemError(f"{self.rank} coordinates cannot be extended to {rank}.")
         precision = np.eye(rank)
         precision[: self.rank, : self.rank] = self.precision
         return NaturalGaussian(precision, np.r_[self.shift, np.zeros(more)])

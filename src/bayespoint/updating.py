@@ -11,14 +11,14 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Array
-from .bases import Landmarks
+from .bases import Exact, Landmarks
 from .engines import EP
 from .estimators._base import KernelClassifier
 from .estimators._validation import check_batch
 from .exceptions import InvalidProblemError
-from .kernels import kernel_values, with_bias
+from .kernels import Isometry, kernel_values, with_bias
 from .posteriors import GaussianPosterior, SampledPosterior
-from .problem import LowRank, Problem, as_generator
+from .problem import LowRank, Problem, Weights, as_generator
 from .tuning import Candidate, Model
 from .whitening import Whitened
 
@@ -70,10 +70,18 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     if hasattr(model, "members_"):
         raise InvalidProblemError("Several sets of hyper-parameters cannot be updated: fit with average=False.")
     data = check_batch(model, X, y, None, None, model.classes_, first=False)
-    new, rng = model._points_.transform(data.X), as_generator(random_state)
+    if model.class_weight is not None:
+        raise InvalidProblemError("Classes have weights, which count all labels: fit again.")
+    form, new, rng = model._points_, model._points_.transform(data.X), as_generator(random_state)
     kernel = with_bias(model.kernel_, model.bias_)
     posteriors = list(model._posteriors)
-    points = model._points_.X
+    points = form.X
+    if form.isometry is not None:  # its coordinates are right among rows that it knows
+        if not isinstance(model._basis_, Exact):
+            raise InvalidProblemError("Sparse rows with landmarks cannot be updated: fit again, or with max_rank=None.")
+        every = sparse.vstack([form.isometry.X, data.X], format="csr")
+        form = replace(form, isometry=Isometry(every))
+        points, new = np.split(form.isometry.transform(every), [len(points)])
     for i in range(new.shape[0]):
         row = new[i : i + 1]
         posteriors = [
@@ -81,7 +89,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
             for posterior, targets in zip(posteriors, data.targets, strict=True)
         ]
         points = sparse.vstack([points, row], format="csr") if sparse.issparse(points) else np.vstack([points, row])
-    return _refitted(model, Model(kernel, model.likelihood_), posteriors, points, data.y)
+    return _refitted(model, Model(kernel, model.likelihood_), posteriors, replace(form, X=points), data.y)
 
 
 def _with_row(
@@ -103,11 +111,8 @@ def _with_row(
     residual = None
     if problem.residual is not None:
         residual = np.r_[problem.residual, Landmarks.residual(kernel, row, features)]
-    weights = None
-    if problem.weights is not None:
-        weights = type(problem.weights)(*(np.r_[part, 1.0] for part in problem.weights))
     gram = LowRank(np.vstack([problem.root, features]), problem.prior, residual)
-    longer = Problem(gram, np.r_[problem.y, y], problem.likelihood, weights, check=False)
+    longer = Problem(gram, np.r_[problem.y, y], problem.likelihood, _longer_weights(problem), check=False)
     start: Any = replace(posterior, tau=np.r_[posterior.tau, 0.0], nu=np.r_[posterior.nu, 0.0])
     return EP().infer(longer, start=start)
 
@@ -144,9 +149,13 @@ def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, 
     else:
         factor = np.vstack([factor, features])
     gram = LowRank(factor) if problem.root is not None else _longer_gram(problem, cross[0], diag)
-    longer = Problem(gram, np.r_[problem.y, y], problem.likelihood, None, check=False)
+    longer = Problem(gram, np.r_[problem.y, y], problem.likelihood, _longer_weights(problem), check=False)
     info = dict(posterior.info) | {"effective": effective}
     return SampledPosterior(longer, Whitened(factor, pivots, white.softness), coordinates, info=info)
+
+
+def _longer_weights(problem: Problem) -> Weights | None:
+    return None if problem.weights is None else Weights(*(np.r_[part, 1.0] for part in problem.weights))
 
 
 def _longer_gram(problem: Problem, column: Array, diag: float) -> Array:
@@ -162,10 +171,9 @@ def _systematic(share: Array, rng: np.random.Generator) -> Any:
     return rng.permutation(drawn)
 
 
-def _refitted(model: Any, core: Model, posteriors: list[Any], X: Any, codes: Any) -> Any:
+def _refitted(model: Any, core: Model, posteriors: list[Any], points: Any, codes: Any) -> Any:
     """A copy of the classifier with other posteriors."""
-    basis = model._basis_.over(X)
-    other, points = copy(model), replace(model._points_, X=X)
+    basis, other = model._basis_.over(points.X), copy(model)
     best = Candidate.of(core, posteriors, basis)
     for name, value in model._fitted_attributes(best, points, model.classes_).items():
         setattr(other, name, value)

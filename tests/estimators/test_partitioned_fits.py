@@ -78,16 +78,54 @@ def test_data_frames_of_several_classes_go_on_as_a_stream(rows):
 
 def test_a_sample_is_a_fair_one(rng):
     X = da.from_array(np.arange(1000.0)[:, None], chunks=((10, 190, 800), 1))
-    y = X[:, 0] >= 990
+    y = X[:, 0] >= 500
     seen = np.zeros(1000)
     for seed in range(60):
         found = gather_sample(X, y, 100, seed=seed)
         assert len(np.unique(found.X)) == 100
-        np.testing.assert_array_equal(found.counts, [990, 10])
-        np.testing.assert_array_equal(found.y, found.X[:, 0] >= 990)
+        np.testing.assert_array_equal(found.counts, [500, 500])
+        np.testing.assert_array_equal(found.y, found.X[:, 0] >= 500)
         seen[found.X[:, 0].astype(int)] += 1
     assert abs(seen[:200].mean() - 6) < 4 * np.sqrt(6 / 200)
     assert abs(seen[200:].mean() - 6) < 4 * np.sqrt(6 / 800)
+
+
+def test_a_rare_class_and_classes_without_weight(rows, rng):
+    X, _ = rows
+    rare = np.zeros(1500, dtype=int)
+    rare[1234] = 1
+    many = np.repeat(X, 3, axis=0)
+    labels = np.repeat(rare, 3)
+    model = BayesPointClassifier("linear", optimizer=None).fit(*lazy(many, labels, 1500))
+    np.testing.assert_array_equal(model.class_count_, [4497, 3])
+    found = gather_sample(*lazy(many, labels, 1500), 100)
+    assert set(found.y) == {0, 1}
+    third = np.where(X[:, 0] > 0, 1, 0)
+    third[:5] = 2
+    weights = np.ones(1500)
+    weights[:5] = 0
+    settings = {"kernel": "linear", "optimizer": None, "class_weight": "balanced"}
+    model = BayesPointClassifier(**settings).fit(*lazy(X, third), sample_weight=weights)
+    np.testing.assert_array_equal(model.classes_, [0, 1])
+
+
+def test_the_sample_has_the_weights_of_the_rows(rows, rng):
+    X, y = rows
+    weights = rng.integers(0, 4, size=1500).astype(float)
+    X = X * np.where(weights > 2, 3.0, 1.0)[:, None]
+    whole = BayesPointClassifier(optimizer=None, max_rank=50).fit(X, y, sample_weight=weights)
+    model = BayesPointClassifier(optimizer=None, max_rank=50).fit(*lazy(X, y), sample_weight=weights)
+    assert model.kernel_ == whole.kernel_
+
+
+def test_sparse_blocks(rows):
+    sparse = pytest.importorskip("scipy.sparse")
+    X, y = rows
+    blocks, labels = da.from_array(X, chunks=(400, 4)).map_blocks(sparse.csr_matrix), lazy(X, y)[1]
+    model = BayesPointClassifier("linear", optimizer=None).fit(blocks, labels)
+    np.testing.assert_allclose(
+        model.predict_proba(X), BayesPointClassifier("linear", optimizer=None).fit(X, y).predict_proba(X), atol=1e-6
+    )
 
 
 def test_bad_input_is_one_clear_sentence_and_loses_nothing(rows):

@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
@@ -183,10 +182,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self._pairwise:
             raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
-        rows = self._points_.transform(check_inputs(self, X, pairwise=False))
+        new = check_inputs(self, X, pairwise=False)
         kernel, rng = with_bias(self.kernel_, self.bias_), as_generator(random_state)
-        cross = self._basis_.crossing(kernel)(rows)
-        prior = kernel_values(kernel, rows.toarray() if self._points_.by_rows and sparse.issparse(rows) else rows)
+        cross = self._basis_.crossing(kernel)(self._points_.transform(new))
+        prior = kernel_values(kernel, self._points_.among_themselves(new))
         drawn = [posterior.functions(cross, prior, n_samples, rng) for posterior in self._posteriors]
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=2)
 

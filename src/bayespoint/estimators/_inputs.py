@@ -63,6 +63,13 @@ class Points:
             return self.X
         return Isometry(self.X).transform(self.X) if self.X.shape[1] > self.X.shape[0] else self.X.toarray()
 
+    def among_themselves(self, X: Matrix) -> Any:
+        """New inputs in a form that has their kernel values with each other; that of `transform` need not."""
+        if self.isometry is not None:
+            return Isometry(X).transform(X)
+        rows = self.transform(X)
+        return rows.toarray() if self.by_rows and sparse.issparse(rows) else rows
+
     def transform(self, X: Matrix) -> Any:
         """New inputs in the form of the training points."""
         if self.isometry is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.class_weight import compute_class_weight
 
@@ -54,7 +55,7 @@ class PartitionedMixin:
             found = gather_sample(X, y, _SAMPLE, seed=int(rng.integers(2**32)), sample_weight=sample_weight)
             if len(found.classes) < 2:
                 raise ValueError(f"A classifier needs at least two classes, got {list(found.classes)}.")
-            model, basis, points = self._choose(found.X, found.y, rng)
+            model, basis, points = self._choose(found, rng)
             recipe = _Features(model.kernel, basis.over(basis.X[:0]))
             engine = self.engine if isinstance(self.engine, EP) else EP()
             parts = dask_partitions(
@@ -76,17 +77,18 @@ class PartitionedMixin:
             self._dropped_rows_ = 0
         return self
 
-    def _choose(self, X: Any, y: Any, rng: np.random.Generator) -> tuple[Model, Linear | Landmarks, Points]:
+    def _choose(self, found: Any, rng: np.random.Generator) -> tuple[Model, Linear | Landmarks, Points]:
         """Model, features and points from a sample."""
-        sample = check_training_set(self, X, y, None, None, pairwise=False)
-        model = self._model(sample.X, None)  # type: ignore[attr-defined]
+        X, y = found.X, found.y
+        sample = check_training_set(self, X, y, found.weights, self.class_weight, pairwise=False)
+        model = self._model(sample.X, sample.weights)  # type: ignore[attr-defined]
         points = self._batch_points(sample.X, model.kernel)  # type: ignore[attr-defined]
         self._refuse_bad_kernel(model, points)  # type: ignore[attr-defined]
         if self.optimizer is not None:
             progress = FitProgress(self, X, y)
             start = self._basis(model, points.X, None, rough=True)  # type: ignore[attr-defined]
             best = self._climb(  # type: ignore[attr-defined]
-                model, (start, sample.targets, None), EP(), rng, lambda _: progress.iteration(dict)
+                model, (start, sample.targets, sample.weights), EP(), rng, lambda _: progress.iteration(dict)
             )
             progress.finish()
             model = best.model
@@ -107,7 +109,7 @@ class _Features:
     basis: Linear | Landmarks
 
     def __call__(self, block: Any) -> LowRank:
-        rows = np.ascontiguousarray(block, dtype=np.float64)
+        rows = np.ascontiguousarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
         if not np.isfinite(rows).all():
             raise ValueError("X has NaN or infinite entries in some block: drop or impute these rows first.")
         return self.basis.over(rows).gram(self.kernel)
@@ -132,7 +134,8 @@ class _Weigh:
     weights: Array
 
     def __call__(self, labels: Any) -> Array:
-        weights: Array = self.weights[np.searchsorted(self.classes, labels)]
+        where = np.searchsorted(self.classes, labels)
+        weights: Array = self.weights[np.minimum(where, len(self.weights) - 1)]  # others have weight zero anyway
         return weights
 
 

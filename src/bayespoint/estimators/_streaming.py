@@ -140,6 +140,10 @@ class StreamingMixin:
         """From the state of an earlier fit or batch."""
         model = Model(with_bias(self.kernel_, self.bias_), self.likelihood_)  # type: ignore[attr-defined]
         basis, posteriors = self._basis_, self._posteriors  # type: ignore[attr-defined]
+        isometry = self._points_.isometry  # type: ignore[attr-defined]
+        if isometry is not None:  # coordinates of the training rows alone: back to the features that batches come in
+            changes = {"landmarks": isometry.inverse(basis.landmarks)} if isinstance(basis, Landmarks) else {}
+            basis = replace(basis, X=isometry.X.toarray(), **changes)
         if not all(isinstance(posterior, GaussianPosterior) for posterior in posteriors):
             raise InvalidProblemError("partial_fit goes on from a Gaussian posterior: fit with engine='ep' before it.")
         if isinstance(basis, Exact):
@@ -210,4 +214,6 @@ class StreamingMixin:
         takes_sparse = callable(self.kernel) and not isinstance(self.kernel, Kernel)
         if sparse.issparse(X) and not takes_sparse:
             return Points(X.toarray(), densify=True)
+        if hasattr(self, "_points_") and not sparse.issparse(X) and sparse.issparse(self._points_.X):
+            X = sparse.csr_array(X)  # a user's function gets what it got before
         return Points(X)
