@@ -40,6 +40,7 @@ class PartitionedMixin:
     optimizer: Any
     random_state: Any
     _pairwise: bool
+    _gaussian_engine: Any
 
     def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Kernel and landmarks by a sample of the rows, the posterior by all of them."""
@@ -57,7 +58,6 @@ class PartitionedMixin:
                 raise ValueError(f"A classifier needs at least two classes, got {list(found.classes)}.")
             model, basis, points = self._choose(found, rng)
             recipe = _Features(model.kernel, basis.over(basis.X[:0]))
-            engine = self.engine if isinstance(self.engine, EP) else EP()
             parts = dask_partitions(
                 X,
                 y,
@@ -66,6 +66,7 @@ class PartitionedMixin:
                 sample_weight=sample_weight,
                 weigh=_class_weights(self.class_weight, found.classes, found.counts),
             )
+            engine = self._gaussian_engine
             settings = PartitionedEP(tolerance=engine.tolerance, memory=engine.memory, n_jobs=self.n_jobs)
             posteriors = settings.infer(parts, model.likelihood)
             best = Candidate.of(model, posteriors, basis)
@@ -82,13 +83,17 @@ class PartitionedMixin:
         X, y = found.X, found.y
         sample = check_training_set(self, X, y, found.weights, self.class_weight, pairwise=False)
         model = self._model(sample.X, sample.weights)  # type: ignore[attr-defined]
-        points = self._batch_points(sample.X, model.kernel)  # type: ignore[attr-defined]
+        points = self._batch_points(sample.X)  # type: ignore[attr-defined]
         self._refuse_bad_kernel(model, points)  # type: ignore[attr-defined]
         if self.optimizer is not None:
             progress = FitProgress(self, X, y)
             start = self._basis(model, points.X, None, rough=True)  # type: ignore[attr-defined]
             best = self._climb(  # type: ignore[attr-defined]
-                model, (start, sample.targets, sample.weights), EP(), rng, lambda _: progress.iteration(dict)
+                model,
+                (start, sample.targets, sample.weights),
+                self._gaussian_engine,
+                rng,
+                lambda _: progress.iteration(dict),
             )
             progress.finish()
             model = best.model

@@ -20,7 +20,7 @@ from ..exceptions import InferenceWarning, InvalidProblemError
 from ..kernels import with_bias
 from ..natural import NaturalGaussian
 from ..posteriors import GaussianPosterior
-from ..problem import LowRank, Problem
+from ..problem import Problem
 from ..tuning import Candidate, Model
 from ._inputs import Points
 from ._validation import TrainingSet, check_batch, check_classes, restore_on_failure
@@ -69,6 +69,7 @@ class StreamingMixin:
     _pairwise: bool
     _posteriors: Any
     _rank_limit: Any
+    _gaussian_engine: Any
 
     @available_if(_can_stream)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -130,7 +131,7 @@ class StreamingMixin:
     def _new_stream(self, data: TrainingSet) -> _Stream:
         model = self._model(data.X, data.weights)  # type: ignore[attr-defined]
         count = 1 if len(data.classes) == 2 else len(data.classes)
-        points = self._batch_points(data.X, model.kernel)
+        points = self._batch_points(data.X)
         basis = linear_or_none(model.kernel, points.X)
         rank = 0 if basis is None else basis.crossing(model.kernel)(points.X[:1]).shape[1]
         self._refuse_bad_kernel(model, points)  # type: ignore[attr-defined]
@@ -166,15 +167,14 @@ class StreamingMixin:
     def _learn(self, stream: _Stream, data: TrainingSet) -> None:
         """One batch of expectation propagation, and everything that `fit` leaves behind."""
         kernel = stream.model.kernel
-        points = self._batch_points(data.X, kernel)
+        points = self._batch_points(data.X)
         basis = self._basis_for(stream, points.X)
-        rows = basis.crossing(kernel)(points.X)
+        gram = basis.gram(kernel)
         keep = float(self.forgetting) if stream.rows else 1.0
-        priors = [natural.extended(rows.shape[1]).faded(keep) for natural in stream.naturals]
-        engine = self.engine if isinstance(self.engine, EP) else EP()
+        priors = [natural.extended(gram.factor.shape[1]).faded(keep) for natural in stream.naturals]
         tasks = [
-            delayed(engine.infer)(
-                Problem(LowRank(rows, prior), y, stream.model.likelihood, data.weights, check=False), None
+            delayed(self._gaussian_engine.infer)(
+                Problem(replace(gram, prior=prior), y, stream.model.likelihood, data.weights, check=False)
             )
             for prior, y in zip(priors, data.targets, strict=True)
         ]
@@ -209,7 +209,7 @@ class StreamingMixin:
     def _landmark_seed(self) -> Any:
         return np.random.default_rng(self.random_state if isinstance(self.random_state, int) else 0)
 
-    def _batch_points(self, X: Any, kernel: Kernel) -> Points:
+    def _batch_points(self, X: Any) -> Points:
         """The batch as an array; a user's function may take sparse rows as they are."""
         takes_sparse = callable(self.kernel) and not isinstance(self.kernel, Kernel)
         if sparse.issparse(X) and not takes_sparse:
