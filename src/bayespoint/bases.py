@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from ._typing import Array
 from .exceptions import InferenceWarning
 from .features import linear_features
-from .kernel_gradients import contract_gradient
+from .kernel_gradients import by_differences, contract_gradient
 from .kernel_rows import CrossRows, KernelRows
 from .kernels import kernel_values
 from .low_rank import pivoted_cholesky
@@ -35,6 +35,7 @@ __all__ = [
     "Rows",
     "as_basis",
     "choose_basis",
+    "few_features",
     "linear_or_none",
 ]
 
@@ -43,7 +44,7 @@ _MANY = 1000  # rows from which landmarks may pay
 _TOO_MANY = 4000  # rows from which they are taken even if they leave out more than they should
 _LARGEST = 1000  # landmarks that are chosen without being asked for
 _ROUGH = 200  # landmarks to climb the evidence by
-_SHARE = 1e-3  # of the prior variance that may be left out
+SHARE = 1e-3  # of the prior variance that may be left out
 
 
 class Approximation(NamedTuple):
@@ -153,7 +154,7 @@ class Linear:
     def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
         """Gradient of the evidence in ``kernel.theta``."""
         g = np.sum([gradient.root() for gradient in gradients], axis=0)
-        return _feature_slope(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X))))
+        return by_differences(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +242,7 @@ class Landmarks:
         by_residual = [gradient.by_residual for gradient in gradients if gradient.by_residual is not None]
         if by_residual:
             own = np.sum(by_residual, axis=0)
-            slope += _feature_slope(kernel, lambda varied: float(own @ varied.diag(self.X)))
+            slope += by_differences(kernel, lambda varied: float(own @ varied.diag(self.X)))
         return slope
 
     def approximation(self, kernel: Kernel) -> Approximation:
@@ -357,23 +358,40 @@ def choose_basis(
         X,
         kernel,
         max_rank=min(limit, _ROUGH) if rough else limit,
-        tolerance=_SHARE,
+        tolerance=SHARE,
         rng=as_generator(0 if rng is None else rng),
     )
     if rough:
         return replace(basis, keeps_residual=False)
     if not auto:
         return basis
-    left_out = basis.approximation(kernel).left_out
-    if left_out > _SHARE and n <= _TOO_MANY:
+    found = basis.approximation(kernel)
+    if found.left_out > SHARE and n <= _TOO_MANY:
         return Exact(X)
-    if left_out > 10 * _SHARE:
+    if found.left_out > 10 * SHARE:
         warnings.warn(
-            f"Low rank: {basis.approximation(kernel)}; raise max_rank, or set it to None for the exact Gram matrix.",
+            f"Low rank: {found}; raise max_rank, or set it to None for the exact Gram matrix.",
             InferenceWarning,
             stacklevel=2,
         )
     return basis
+
+
+def few_features(
+    kernel: Kernel, X: Any, *, max_rank: int | None = None, tolerance: float = SHARE, rng: Any = None
+) -> Linear | Landmarks:
+    """Features of a linear kernel as they are, of any other kernel by landmarks among the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint.bases import few_features
+    >>> len(few_features(RBF(1.0), np.linspace(0, 1, 100)[:, None], rng=0).landmarks) < 10
+    True
+    """
+    linear = linear_or_none(kernel, X)
+    return linear or Landmarks.among(X, kernel, max_rank=max_rank, tolerance=tolerance, rng=rng)
 
 
 def linear_or_none(kernel: Kernel, X: Any) -> Linear | None:
@@ -394,13 +412,6 @@ def _linear(kernel: Kernel, X: Any) -> Array:
     features = linear_features(kernel, X)
     assert features is not None
     return features
-
-
-def _feature_slope(kernel: Kernel, product: Any) -> Array:
-    """Derivative of a function of the kernel in ``kernel.theta``, by central differences."""
-    theta, step = kernel.theta, 1e-5
-    ends = [[product(kernel.clone_with_theta(t)) for t in (theta + h, theta - h)] for h in step * np.eye(len(theta))]
-    return np.array([(up - down) / (2 * step) for up, down in ends])
 
 
 Basis = Exact | Linear | Landmarks | Rows

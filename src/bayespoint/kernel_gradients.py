@@ -6,6 +6,7 @@ Sums and products are followed down to their leaves; for the leaves that matter 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation
 from ._typing import Array
 from .kernels import kernel_values
 
-__all__ = ["contract_gradient"]
+__all__ = ["by_differences", "contract_gradient"]
 
 _STEP = 1e-5  # of differences in log-parameters
 
@@ -59,7 +60,7 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array, Z: Any = None) -> Array:
     if type(kernel) is RBF:
         return _rbf(kernel, X, g) if Z is None else _rbf_between(kernel, X, Z, g)
     if Z is not None:  # kernels of scikit-learn have a gradient between points and themselves only
-        return _by_differences(kernel, X, Z, g)
+        return by_differences(kernel, lambda varied: float(np.vdot(g, kernel_values(varied, X, Z))))
     _, gradient = kernel(X, eval_gradient=True)
     return np.einsum("ij,ijp->p", g, gradient)
 
@@ -93,8 +94,17 @@ def _rbf_between(kernel: RBF, X: Any, Z: Any, g: Array) -> Array:
     return np.asarray(by_feature if kernel.anisotropic else [by_feature.sum()])
 
 
-def _by_differences(kernel: Kernel, X: Any, Z: Any, g: Array) -> Array:
+def by_differences(kernel: Kernel, function: Callable[[Kernel], float]) -> Array:
+    """Derivative of a function of the kernel in ``kernel.theta``, by central differences.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import ConstantKernel
+    >>> from bayespoint.kernel_gradients import by_differences
+    >>> by_differences(ConstantKernel(2.0), lambda kernel: kernel.constant_value).round(6)
+    array([2.])
+    """
     theta = kernel.theta
     steps = _STEP * np.eye(len(theta))
-    ends = [[kernel_values(kernel.clone_with_theta(t), X, Z) for t in (theta + h, theta - h)] for h in steps]
-    return np.array([np.vdot(g, up - down) / (2 * _STEP) for up, down in ends])
+    ends = [[function(kernel.clone_with_theta(t)) for t in (theta + h, theta - h)] for h in steps]
+    return np.array([(up - down) / (2 * _STEP) for up, down in ends])

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.metaestimators import available_if
 
 from .._parallel import in_parallel
-from ..bases import Exact, Landmarks, Linear, linear_or_none
+from ..bases import SHARE, Exact, Landmarks, Linear, few_features, linear_or_none
 from ..engines import EP
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..kernels import with_bias
@@ -29,7 +29,6 @@ __all__ = ["StreamingMixin"]
 
 _LARGEST = 500  # landmarks of a stream, if nobody says otherwise
 _LONG = 100  # rows after which a stream should have shown more than one class
-_SHARE = 1e-3  # of a batch's prior variance that landmarks may leave out
 
 
 @dataclass(frozen=True)
@@ -148,9 +147,8 @@ class StreamingMixin:
         if not all(isinstance(posterior, GaussianPosterior) for posterior in posteriors):
             raise InvalidProblemError("partial_fit goes on from a Gaussian posterior: fit with engine='ep' before it.")
         if isinstance(basis, Exact):
-            linear = linear_or_none(model.kernel, basis.X)
-            basis = linear or Landmarks.among(
-                basis.X, model.kernel, max_rank=self._limit(), tolerance=1e-2 * _SHARE, rng=self._landmark_seed()
+            basis = few_features(
+                model.kernel, basis.X, max_rank=self._limit(), tolerance=1e-2 * SHARE, rng=self._landmark_seed()
             )
             rows = basis.crossing(model.kernel)(basis.X)
             prior = NaturalGaussian.standard(rows.shape[1])
@@ -197,7 +195,7 @@ class StreamingMixin:
     def _basis_for(self, stream: _Stream, X: Any) -> Linear | Landmarks:
         if isinstance(stream.basis, Linear):
             return stream.basis.over(X)
-        options: dict[str, Any] = {"max_rank": self._limit(), "tolerance": _SHARE, "rng": self._landmark_seed()}
+        options: dict[str, Any] = {"max_rank": self._limit(), "tolerance": SHARE, "rng": self._landmark_seed()}
         if stream.basis is None:
             return Landmarks.among(X, stream.model.kernel, **options)
         return stream.basis.over(X).grown(stream.model.kernel, **options)
