@@ -43,6 +43,10 @@ class Weights(NamedTuple):
         with np.errstate(invalid="ignore"):
             return cls(copies, total / copies)
 
+    def and_one(self) -> Weights:
+        """With one more row of weight one."""
+        return Weights(np.r_[self.copies, 1.0], np.r_[self.power, 1.0])
+
     @property
     def total(self) -> Array:
         """The weight as one number a row."""
@@ -209,6 +213,17 @@ class Problem:
         if self.root is None:
             return self.dense[np.ix_(rows, rows)]
         return LowRank(self.root[rows], self.prior, None if self.residual is None else self.residual[rows])
+
+    def and_row(self, gram: Array | LowRank, y: float) -> Problem:
+        """The same with one more row, of weight one, at the end; `gram` is that of all rows."""
+        weights = None if self.weights is None else self.weights.and_one()
+        return Problem(gram, np.r_[self.y, y], self.likelihood, weights, check=False)
+
+    def bordered(self, column: Array, diag: float) -> Array:
+        """The dense Gram matrix with one more row and column."""
+        gram = np.pad(self.dense, ((0, 1), (0, 1)))
+        gram[-1] = gram[:, -1] = np.r_[column, diag]
+        return gram
 
     @property
     def exponents(self) -> Array:

@@ -18,7 +18,7 @@ from .estimators._validation import check_batch
 from .exceptions import InvalidProblemError
 from .kernels import Isometry, kernel_values, with_bias
 from .posteriors import GaussianPosterior, SampledPosterior
-from .problem import LowRank, Problem, Weights, as_generator
+from .problem import LowRank, as_generator
 from .tuning import Candidate, Model
 from .whitening import Whitened
 
@@ -112,7 +112,7 @@ def _with_row(
     if problem.residual is not None:
         residual = np.r_[problem.residual, Landmarks.residual(kernel, row, features)]
     gram = LowRank(np.vstack([problem.root, features]), problem.prior, residual)
-    longer = Problem(gram, np.r_[problem.y, y], problem.likelihood, _longer_weights(problem), check=False)
+    longer = problem.and_row(gram, y)
     start: Any = replace(posterior, tau=np.r_[posterior.tau, 0.0], nu=np.r_[posterior.nu, 0.0])
     return EP().infer(longer, start=start)
 
@@ -148,20 +148,10 @@ def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, 
         pivots = np.r_[pivots, len(factor) - 1]
     else:
         factor = np.vstack([factor, features])
-    gram = LowRank(factor) if problem.root is not None else _longer_gram(problem, cross[0], diag)
-    longer = Problem(gram, np.r_[problem.y, y], problem.likelihood, _longer_weights(problem), check=False)
+    gram = problem.bordered(cross[0], diag) if problem.root is None else LowRank(factor)
+    longer = problem.and_row(gram, y)
     info = dict(posterior.info) | {"effective": effective}
     return SampledPosterior(longer, Whitened(factor, pivots, white.softness), coordinates, info=info)
-
-
-def _longer_weights(problem: Problem) -> Weights | None:
-    return None if problem.weights is None else Weights(*(np.r_[part, 1.0] for part in problem.weights))
-
-
-def _longer_gram(problem: Problem, column: Array, diag: float) -> Array:
-    gram = np.pad(problem.dense, ((0, 1), (0, 1)))
-    gram[-1] = gram[:, -1] = np.r_[column, diag]
-    return gram
 
 
 def _systematic(share: Array, rng: np.random.Generator) -> Any:

@@ -22,7 +22,6 @@ from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
-from ..problem import Problem, Weights
 from .ep import EP, _Anderson, _evaluate, _matched, _posterior, _Rows, _Sites, _State
 
 __all__ = ["GrownPosterior", "add_row"]
@@ -93,7 +92,7 @@ def add_row(
         raise InvalidProblemError("Rows are added one by one to a dense problem only: start EP from the old sites.")
     n = posterior.problem.size
     with blas_threads_for(n):
-        problem = _extended(posterior.problem, column, diag, y)
+        problem = posterior.problem.and_row(posterior.problem.bordered(column, diag), y)
         rows = _Rows.of(problem)
         guide = _Guide.of(posterior, column, diag)
         sites = _Sites(np.r_[posterior.tau / rows.copies[:n], 0.0], np.r_[posterior.nu / rows.copies[:n], 0.0])
@@ -113,16 +112,6 @@ def add_row(
 
 def _grown(posterior: GaussianPosterior, guide: _Guide) -> GrownPosterior:
     return GrownPosterior(**vars(posterior), near_covariance=guide.covariance)
-
-
-def _extended(problem: Problem, column: Array, diag: float, y: float) -> Problem:
-    n = problem.size
-    gram = np.empty((n + 1, n + 1))
-    gram[:n, :n], gram[n, :n], gram[:n, n], gram[n, n] = problem.dense, column, column, diag
-    weights = problem.weights
-    if weights is not None:
-        weights = Weights(*(np.r_[part, 1.0] for part in weights))
-    return Problem(gram, np.r_[problem.y, y], problem.likelihood, weights, check=False)
 
 
 @dataclass(frozen=True)

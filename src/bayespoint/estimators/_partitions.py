@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._typing import Array
-from ..bases import Landmarks, Linear, linear_or_none
+from ..bases import Landmarks, Linear, few_features
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..problem import LowRank, as_generator
@@ -23,7 +23,6 @@ from ._validation import check_training_set, restore_on_failure
 __all__ = ["PartitionedMixin", "is_dask"]
 
 _SAMPLE = 2000  # rows that choose the kernel and the landmarks
-_SHARE = 1e-3  # of their prior variance that landmarks may leave out
 
 
 def is_dask(X: Any) -> bool:
@@ -97,13 +96,8 @@ class PartitionedMixin:
             )
             progress.finish()
             model = best.model
-        linear = linear_or_none(model.kernel, points.X)
         limit = self._limit()  # type: ignore[attr-defined]
-        return (
-            model,
-            linear or Landmarks.among(points.X, model.kernel, max_rank=limit, tolerance=_SHARE, rng=rng),
-            points,
-        )
+        return model, few_features(model.kernel, points.X, max_rank=limit, rng=rng), points
 
 
 @dataclass(frozen=True)
