@@ -118,7 +118,7 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
         raise InvalidProblemError(f"n must be a whole number from 1 to the {size} points of the pool, got {n!r}.")
     if strategy not in _STRATEGIES:
         raise InvalidProblemError(f"strategy must be one of {', '.join(map(repr, _STRATEGIES))}, got {strategy!r}.")
-    gains = utilities(model, X_pool, "bald" if strategy == "batch-bald" else strategy)
+    gains = utilities(model, X_pool, _alone(strategy))
     if strategy != "batch-bald" or n == 1:
         return _largest(gains, n)
     classifier, _ = _at_the_end(model, _safe_indexing(X_pool, [0]))
@@ -128,8 +128,8 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
     _, rows = _at_the_end(model, _safe_indexing(X_pool, candidates))
     rng = as_generator(random_state)
     functions = classifier.sample_latent(rows, _FUNCTIONS, rng)
-    log_up, log_down = (_log_likelihood(classifier, sign * functions) for sign in (1, -1))
-    return candidates[_best_batch(np.exp(log_up), np.exp(log_down), n, rng)]
+    up, down = (np.exp(readouts.label_log_probability(classifier.likelihood_, sign * functions)) for sign in (1, -1))
+    return candidates[_best_batch(up, down, n, rng)]
 
 
 class Asked(NamedTuple):
@@ -226,9 +226,7 @@ class ActiveLearner:
         ndarray of int
         """
         rows = query(self.model, X_pool, n, self.strategy, random_state=self._rng)
-        best = utilities(
-            self.model, _safe_indexing(X_pool, rows[:1]), "bald" if "bald" in self.strategy else self.strategy
-        )
+        best = utilities(self.model, _safe_indexing(X_pool, rows[:1]), _alone(self.strategy))
         self.history.append(Asked(len(self.y), rows, float(best[0])))
         return rows if best[0] >= self.min_gain else rows[:0]
 
@@ -287,6 +285,11 @@ def _thinned(posterior: Any) -> Any:
     return replace(posterior, coordinates=flat[spread_out(len(flat), min(_DRAWS, len(flat)))][None])
 
 
+def _alone(strategy: str) -> str:
+    """The strategy by which single points are judged."""
+    return "bald" if strategy == "batch-bald" else strategy
+
+
 def _bits(p: Array) -> Array:
     """Entropy of rows of probabilities."""
     bits: Array = entr(p).sum(axis=1) / np.log(2)
@@ -306,9 +309,8 @@ def _of_draws(posterior: SampledPosterior, cross: Array, diag: Array) -> Array:
     (means,), own = posterior.outputs(cross, diag)  # thinned: one chain
     z = ndtri((0.5 + np.random.default_rng(0).permutation(len(means))) / len(means))
     total, noise = np.zeros(len(own)), np.zeros(len(own))
-    nothing = np.full(len(own), 1e-12)
     for mean, one in zip(means, z, strict=True):
-        p = np.exp(posterior.problem.likelihood.log_probability(mean + np.sqrt(own) * one, nothing))
+        p = np.exp(readouts.label_log_probability(posterior.problem.likelihood, mean + np.sqrt(own) * one))
         total += p
         noise += entr(p) + entr(1 - p)
     p = total / len(means)
@@ -328,17 +330,12 @@ def _several_classes(posteriors: Sequence[Any], at: tuple[Any, Array], strategy:
         if strategy == "vote":
             total += latent == latent.max(axis=1, keepdims=True)
             continue
-        logs = likelihood.log_probability(latent, np.full_like(latent, 1e-12))
+        logs = readouts.label_log_probability(likelihood, latent)
         p = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
         total += p
         noise += _bits(p)
     gains: Array = np.maximum(_bits(total / len(z)) - noise / len(z), 0.0)
     return gains
-
-
-def _log_likelihood(classifier: KernelClassifier, latents: Array) -> Array:
-    values: Array = classifier.likelihood_.log_probability(latents, np.full_like(latents, 1e-12))
-    return values
 
 
 def _best_batch(up: Array, down: Array, n: int, rng: np.random.Generator) -> list[int]:

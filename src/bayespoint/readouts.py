@@ -22,6 +22,7 @@ __all__ = [
     "class_probability",
     "entropy",
     "flip_probability",
+    "label_log_probability",
     "latent",
     "leave_one_out_probability",
     "monte_carlo_error",
@@ -237,6 +238,33 @@ def leave_one_out_probability(posterior: Posterior) -> Array:
     array([0.5, 0.5])
     """
     return np.exp(posterior.problem.likelihood.log_probability(*posterior.leave_one_out))
+
+
+def label_log_probability(likelihood: Any, latents: Array) -> Array:
+    """Log-probability of the label +1 where the latent function is known.
+
+    Parameters
+    ----------
+    likelihood : Step, Hinge or Logistic
+        How labels follow from latents.
+    latents : ndarray
+        Values of the latent function.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Step, readouts
+    >>> np.exp(readouts.label_log_probability(Step(noise=0.1), np.array([-1.0, 2.0]))).round(3)
+    array([0.1, 0.9])
+    """
+    nothing = np.full_like(latents, 1e-12)  # variance, next to that of any latent
+    values: Array = likelihood.log_probability(latents, nothing)
+    return values
 
 
 def monte_carlo_error(readout: Callable[..., Array], posterior: Posterior, *args: Any, blocks: int = 20) -> Array:

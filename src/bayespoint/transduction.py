@@ -86,11 +86,10 @@ def joint_label_probabilities(
         raise InvalidProblemError(
             f"{n_points} points have {n_classes}^{n_points} labellings, more than {_LABELLINGS}: ask for fewer points."
         )
-    nothing = np.full_like(latents, 1e-12)
     if latents.ndim == 2:
-        logs = np.stack([model.likelihood_.log_probability(sign * latents, nothing) for sign in (-1, 1)], axis=2)
+        logs = np.stack([readouts.label_log_probability(model.likelihood_, sign * latents) for sign in (-1, 1)], axis=2)
     else:
-        logs = model.likelihood_.log_probability(latents, nothing)
+        logs = readouts.label_log_probability(model.likelihood_, latents)
         logs = logs - logsumexp(logs, axis=2, keepdims=True)
     joint = np.ones((n_draws, 1))
     for point in range(n_points):

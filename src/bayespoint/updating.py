@@ -165,14 +165,12 @@ def _refitted(model: Any, core: Model, posteriors: list[Any], points: Any, codes
     """A copy of the classifier with other posteriors."""
     basis, other = model._basis_.over(points.X), copy(model)
     best = Candidate.of(core, posteriors, basis)
-    for name, value in model._fitted_attributes(best, points, model.classes_).items():
-        setattr(other, name, value)
+    other._become(best, points, model.classes_)
     other._labels_ = np.r_[model._labels_, model.classes_[codes]]
     seen = model._dropped_rows_ + len(model._kept_rows_)
     other._kept_rows_ = np.r_[model._kept_rows_, seen + np.arange(len(codes))]
     if model._sample_weight_ is not None:
         other._sample_weight_ = np.r_[model._sample_weight_, np.ones(len(codes))]
-    vars(other).pop("loo_proba_", None)
     if isinstance(posteriors[0], GaussianPosterior) and not other._dropped_rows_:
         cavities = [posterior.leave_one_out for posterior in posteriors]
         moments = (np.stack(m, axis=1) if len(cavities) > 1 else m[0] for m in zip(*cavities, strict=True))

@@ -93,8 +93,6 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if is_dask(X):
             return self._fit_partitions(X, y, sample_weight)
         with restore_on_failure(self):
-            for name in self._optional_attributes:  # of an earlier fit
-                self.__dict__.pop(name, None)
             data = check_training_set(self, X, y, sample_weight, self.class_weight, self._pairwise)
             model = self._model(data.X, data.weights)
             points = Points.of(
@@ -107,8 +105,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self._refuse_bad_kernel(model, points)
             progress = FitProgress(self, X, y)
             best = self._search(model, points, data, progress)
-            for name, value in self._fitted_attributes(best, points, data.classes).items():
-                setattr(self, name, value)
+            self._become(best, points, data.classes)
             self._dropped_rows_, self._kept_rows_ = data.n_rows - len(data.kept), data.kept
             self._labels_, self._sample_weight_ = data.classes[data.y], data.sample_weight
             self._prior_saw_ = seen_by_prior(self, model, best.basis)
@@ -351,6 +348,13 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             if isinstance(posterior, SampledPosterior):
                 warn_if_poor(posterior)
         return candidate
+
+    def _become(self, best: Candidate, points: Points, classes: Any) -> None:
+        """Take over what was found, and drop what only an earlier fit had."""
+        for name in self._optional_attributes:
+            self.__dict__.pop(name, None)
+        for name, value in self._fitted_attributes(best, points, classes).items():
+            setattr(self, name, value)
 
     def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
         kernel = best.model.kernel

@@ -69,10 +69,7 @@ class PartitionedMixin:
             settings = PartitionedEP(tolerance=engine.tolerance, memory=engine.memory, n_jobs=self.n_jobs)
             posteriors = settings.infer(parts, model.likelihood)
             best = Candidate.of(model, posteriors, basis)
-            for name in self._optional_attributes:  # type: ignore[attr-defined]
-                self.__dict__.pop(name, None)
-            for name, value in self._fitted_attributes(best, points, found.classes).items():  # type: ignore[attr-defined]
-                setattr(self, name, value)
+            self._become(best, points, found.classes)  # type: ignore[attr-defined]
             self.n_seen_, self.class_count_ = int(found.counts.sum()), found.counts
             self._dropped_rows_ = 0
         return self

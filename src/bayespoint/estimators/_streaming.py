@@ -179,9 +179,7 @@ class StreamingMixin:
         posteriors = in_parallel(tasks, self.n_jobs)
         found = Candidate.of(stream.model, posteriors, basis)
         found = replace(found, log_evidence=stream.log_evidence + (found.log_evidence or 0.0))
-        vars(self).pop("loo_proba_", None)
-        for name, value in self._fitted_attributes(found, points, data.classes).items():  # type: ignore[attr-defined]
-            setattr(self, name, value)
+        self._become(found, points, data.classes)  # type: ignore[attr-defined]
         self.n_seen_ = stream.rows + len(data.y)
         self.class_count_ = stream.counts + np.bincount(data.y, minlength=len(data.classes))
         if stream.rows < _LONG <= self.n_seen_ and np.count_nonzero(self.class_count_) == 1:
