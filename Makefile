@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint types bench experiments docs clean
+.PHONY: demo test test-slow lint types bench experiments experiments-quick docs clean
 
 .venv/.dev: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -46,20 +46,11 @@ bench: .venv/.bench         ## speed as ratios of two programs in one run
 	$(BIN)/python benchmarks/active.py
 	$(BIN)/python benchmarks/label_errors.py
 
-experiments: .venv/.dev     ## the papers' tables and our own
-	$(BIN)/python experiments/herbrich2001/table1.py
-	$(BIN)/python experiments/herbrich2001/figure9.py
-	$(BIN)/python experiments/herbrich2001/figure10.py
-	$(BIN)/python experiments/real_data.py
-	$(BIN)/python experiments/herbrich1999/figure1.py
-	$(BIN)/python experiments/herbrich1999/figure2.py
-	$(BIN)/python experiments/certificates.py
-	$(BIN)/python experiments/active_learning.py
-	$(BIN)/python experiments/graepel2001/figure3.py
-	$(BIN)/python experiments/graepel2001/figure4.py
-	for script in experiments/sollich2002/[cefpt]*.py; do $(BIN)/python $$script || exit 1; done
-	$(BIN)/python experiments/crammer2009/figure2.py
-	$(BIN)/python experiments/crammer2009/bounds.py
+experiments: .venv/.dev     ## every table and figure of the papers; goes on where it was stopped
+	$(BIN)/bayespoint reproduce
+
+experiments-quick: .venv/.dev  ## the same in a size that only shows that everything runs
+	$(BIN)/bayespoint reproduce --quick --again
 
 docs: .venv/.docs           ## HTML pages in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

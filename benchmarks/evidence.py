@@ -28,7 +28,7 @@ from bayespoint.evidence import Estimate, log_evidence
 from bayespoint.exceptions import InvalidProblemError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
-from datasets import directory, load_arrays, splits
+from datasets import at_hand, load_arrays, splits
 
 FITS = 20
 
@@ -70,8 +70,7 @@ def generated(m: int) -> Problem:
 
 
 def families() -> list[Family]:
-    here = directory()
-    if here is None or not all((here / f"{name}.npz").is_file() for name in ("usps", "diabetis")):
+    if not at_hand("usps", "diabetis"):
         return [Family("RBF, 4 dimensions", generated, 10_000, "bridge")]
     return [
         Family("USPS 3/8, sigma 8", usps, 10_000, "bridge"),

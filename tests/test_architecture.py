@@ -22,7 +22,7 @@ LAYERS = [
     {"estimators"},
     {"updating"},
     {"active", "transduction", "selection", "label_errors", "rejection"},
-    {"plots", "demo", "cli"},
+    {"plots", "demo", "reproduce", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 NEIGHBOURS = {
@@ -38,6 +38,7 @@ NEIGHBOURS = {
     ("demo", "plots"),
     ("cli", "demo"),
     ("cli", "plots"),
+    ("cli", "reproduce"),
 }
 
 

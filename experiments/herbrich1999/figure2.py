@@ -1,51 +1,74 @@
-"""Figure 2 of TR 99-11: margin bounds for linear support vector machines.
-
-    python experiments/herbrich1999/figure2.py
+"""Figure 2: margin bounds for linear support vector machines.
 
 (a) Corollary 2 against the margin complexity in 100 dimensions, for several training set sizes; (b) Theorem 1 and
-Corollary 2 for the NIST digits (400 dimensions, 60,000 rows), and the same with the exact volume of the ball.
+Corollary 2 for the NIST digits (400 dimensions, 60,000 rows) and, which is ours, the same with the exact volume of the
+ball.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from bayespoint.bounds import cap_bound, linear_svm_bound, margin_bound
-from report import save
+from findings import Findings, Number, Statement
+from sizes import Size
+
+MINUTES = 0.1
 
 DELTA = 0.05
 SIZES = (1000, 2000, 5000, 10000)
 NIST = {"dimension": 400, "n": 60_000}
 
 
-def main() -> None:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    complexity = np.geomspace(2, 1e5, 60)
+BOUNDS = {
+    "Theorem 1": lambda margin: margin_bound(margin, NIST["n"], DELTA).value,
+    "Corollary 2": lambda margin: linear_svm_bound(margin, **NIST, delta=DELTA).value,
+    "exact ball": lambda margin: cap_bound(margin, **NIST, delta=DELTA).value,
+}
+COMPLEXITY = np.geomspace(2, 1e5, 60)  # 1 / margin^2
+
+
+def run(size: Size) -> Findings:
+    nist = {name: np.array([bound(c**-0.5) for c in COMPLEXITY]) for name, bound in BOUNDS.items()}
+    ratio_20 = linear_svm_bound(0.5, 100, 2000, DELTA).value
+    figures = [
+        Statement(
+            "NIST, Theorem 1",
+            "above 1 whatever the margin",
+            f"least value {nist['Theorem 1'].min():.3g}",
+            bool(nist["Theorem 1"].min() > 1),
+        ),
+        Statement(
+            "NIST, Corollary 2",
+            "says something even for margins of 0.01 and less",
+            f"{BOUNDS['Corollary 2'](0.01):.3f} at margin 0.01, {nist['Corollary 2'][-1]:.3f} at 0.003",
+            bool(BOUNDS["Corollary 2"](0.01) < 1),
+        ),
+        Statement(
+            "100 dimensions",
+            "predictive from about 20 rows a dimension on",
+            f"{ratio_20:.2f} at margin 0.5 with 20 rows a dimension, "
+            f"{linear_svm_bound(0.5, 100, 1000, DELTA).value:.2f} with 10",
+            bool(ratio_20 < 1),
+        ),
+        *(Number(f"NIST at margin {m:g}, {name}", bound(m)) for m in (0.1, 0.01) for name, bound in BOUNDS.items()),
+    ]
+    conditions = {"delta": DELTA, "l": SIZES, "NIST": NIST}
+    return Findings(figures, draw(nist), seed="none", conditions=conditions)
+
+
+def draw(nist: dict[str, np.ndarray]) -> Figure:
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
     for n in SIZES:
-        left.semilogx(complexity, [linear_svm_bound(c**-0.5, 100, n, DELTA).value for c in complexity], label=f"l={n}")
+        left.semilogx(COMPLEXITY, [linear_svm_bound(c**-0.5, 100, n, DELTA).value for c in COMPLEXITY], label=f"l={n}")
     left.set(title="Corollary 2, 100 dimensions", ylabel="bound", ylim=(0, 4))
-    bounds = {
-        "Theorem 1": lambda margin: margin_bound(margin, NIST["n"], DELTA),
-        "Corollary 2": lambda margin: linear_svm_bound(margin, **NIST, delta=DELTA),
-        "exact ball": lambda margin: cap_bound(margin, **NIST, delta=DELTA),
-    }
-    for name, bound in bounds.items():
-        right.loglog(complexity, [bound(c**-0.5).value for c in complexity], label=name)
+    for name, values in nist.items():
+        right.loglog(COMPLEXITY, values, label=name)
     right.set(title="NIST: 400 dimensions, 60,000 rows")
     for axis in (left, right):
         axis.axhline(1, color="0.5", linestyle="--", linewidth=1)
         axis.set_xlabel(r"margin complexity $1/\gamma^2$")
         axis.legend(fontsize=8)
-    found = {f"margin {m:g}": {name: bound(m).value for name, bound in bounds.items()} for m in (0.3, 0.1, 0.03, 0.01)}
-    for margin, values in found.items():
-        print(margin, {name: round(value, 4) for name, value in values.items()})
-    save("herbrich1999_figure2", found, figure, delta=DELTA, sizes=SIZES, **NIST)
-
-
-if __name__ == "__main__":
-    main()
+    return figure

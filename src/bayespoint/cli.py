@@ -1,4 +1,4 @@
-"""The command line: ``bayespoint demo``."""
+"""The command line: ``bayespoint demo`` and ``bayespoint reproduce``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     demo.add_argument(
         "--picture", default="bayespoint-demo.png", help="where to save the picture (default: %(default)s)"
     )
-    options = parser.parse_args(argv)
+    commands.add_parser(
+        "reproduce", help="tables and figures of the papers (in a checkout of the repository)", add_help=False
+    )
+    options, rest = parser.parse_known_args(argv)
+    if options.command == "reproduce":
+        from .reproduce import run as run_experiments
+
+        return run_experiments(rest)
+    if rest:
+        demo.error(f"unrecognized arguments: {' '.join(rest)}")
 
     from .demo import run
 

@@ -14,12 +14,12 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step
 from bayespoint.evidence import log_evidence
-from datasets import directory, load_arrays, splits
+from datasets import at_hand, load_arrays, splits
 
 pytestmark = pytest.mark.slow
 
 needs_data = pytest.mark.skipif(
-    directory() is None, reason="no data: name a directory with usps.npz and diabetis.npz in BAYESPOINT_DATA"
+    not at_hand("usps", "diabetis"), reason="no data: name a directory with usps.npz and diabetis.npz in BAYESPOINT_DATA"
 )
 ERRORS = 4.5
 REPEATS = 20

@@ -1,0 +1,86 @@
+"""Soft boundaries and quadratic slack on one Gram matrix: Figure 8 of "Bayes Point Machines", Figure 6 of TR 99-11."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+
+from bayespoint import Problem, Step, readouts
+from bayespoint.engines import EP
+from datasets import random_split
+from findings import Number, Statement
+from herbrich2001 import toy
+from machines import hard_margin
+from sizes import Size
+
+MACHINES = ("SVM", "BPM")
+TOY = np.linspace(0, 4, 9)
+
+
+def on_toy(seed: int) -> list[list[float]]:
+    """Errors in percent by softness: support vector machine, Bayes point."""
+    data = toy.draw(seed)
+    return [
+        [data.error(toy.support_vector_machine(data.X, data.y, s)), data.error(toy.bayes_point(data, s))] for s in TOY
+    ]
+
+
+def on_set(name: str, sigma: float, softness: tuple[float, ...], index: int) -> list[list[float]]:
+    """The same on one random division 60:40 of a data set."""
+    split, kernel = random_split(name, 0.6, index), RBF(sigma, "fixed")
+    gram, cross = kernel(split.X_train), kernel(split.X_test, split.X_train)
+    y, found = split.y_train.astype(float), []
+    for s in softness:
+        svm = hard_margin(gram + s * np.eye(len(y)), y)
+        bpm = readouts.bayes_point(EP().infer(Problem(gram, y, Step(softness=s))))
+        found.append([100 * float(np.mean(np.sign(cross @ a) != split.y_test)) for a in (svm, bpm)])
+    return found
+
+
+def curves(size: Size, name: str, sigma: float, softness: tuple[float, ...]) -> dict[str, tuple[Any, np.ndarray]]:
+    """For the toy and the data set: softness, and errors of shape (repeat, softness, machine)."""
+    softness = size.pick(softness, softness[::4])
+    first = size.map(on_toy, [(seed,) for seed in range(size.pick(200, 10))])
+    second = size.map(on_set, [(name, sigma, softness, k) for k in range(size.pick(100, 3))])
+    return {"toy": (TOY, np.array(first)), name: (softness, np.array(second))}
+
+
+def figures(found: dict[str, tuple[Any, np.ndarray]]) -> list[Number | Statement]:
+    rows: list[Number | Statement] = []
+    for name, (softness, errors) in found.items():
+        mean, count = errors.mean(axis=0), len(errors)
+        best = mean.argmin(axis=0)
+        gap = errors[:, best[0], 0] - errors[:, best[1], 1]
+        se = gap.std(ddof=1) / np.sqrt(count)
+        at = {machine: (mean[b, k], softness[b]) for k, (machine, b) in enumerate(zip(MACHINES, best, strict=True))}
+        text = ", ".join(f"{machine} {error:.2f} % at {s:g}" for machine, (error, s) in at.items())
+        rows.append(
+            Statement(
+                f"{name}: least errors over lambda",
+                "that of the SVM is close to, or just above, that of the BPM",
+                f"{text}; difference {gap.mean():.2f} (se {se:.2f})",
+                bool(-2 * se <= gap.mean() <= 2.0),
+            )
+        )
+        apart = errors[:, :, 0] - errors[:, :, 1]
+        ends = [(apart[:, k].mean(), apart[:, k].std(ddof=1) / np.sqrt(count)) for k in (0, -1)]
+        rows.append(
+            Statement(
+                f"{name}: SVM less BPM, hard boundary and largest lambda",
+                "the SVM approaches the BPM as lambda grows",
+                "; ".join(f"{gap:.2f} (se {se:.2f})" for gap, se in ends),
+                bool(abs(ends[1][0]) < abs(ends[0][0]) + 2 * ends[1][1]),
+            )
+        )
+    return rows
+
+
+def draw(figure: Any, found: dict[str, tuple[Any, np.ndarray]]) -> None:
+    for axis, (name, (softness, errors)) in zip(figure.subplots(1, 2), found.items(), strict=True):
+        mean, se = errors.mean(axis=0), errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+        for k, machine in enumerate(MACHINES):
+            axis.errorbar(softness, mean[:, k], se[:, k], marker="o", ms=3, capsize=2, label=machine)
+        axis.set(title=name, xlabel=r"$\lambda$", ylabel="test error in %")
+        axis.legend()

@@ -1,0 +1,218 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import catalogue
+import runner
+from bayespoint import reproduce
+from bayespoint.cli import main
+from catalogue import HERE, experiments
+from datasets import at_hand
+from findings import Findings, Number
+from sizes import Size
+
+KEYS = {"what", "ours", "paper", "verdict", "why", "kind"}
+
+
+@pytest.mark.parametrize("experiment", experiments(), ids=lambda one: one.name)
+def test_every_experiment_runs_in_its_quick_size(experiment, tmp_path):
+    if not at_hand(*experiment.data):
+        pytest.skip(f"no data: put {', '.join(experiment.data)} (.npz) where datasets.py looks")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runner.run_here(experiment, Size(quick=True), tmp_path)
+    record = json.loads((tmp_path / f"{experiment.stem}.json").read_text())
+    assert record["name"] == experiment.name
+    assert record["size"] == "quick"
+    assert record["figures"]
+    for row in record["figures"]:
+        assert row.keys() >= KEYS
+        assert row["ours"] not in ("", None)
+    assert record.keys() >= {"conditions", "seed", "versions", "seconds", "date", "fingerprint"}
+    assert (tmp_path / f"{experiment.stem}.png").stat().st_size > 2000
+
+
+# -- the runner, on experiments of a few lines ------------------------------------------------------------------------
+
+GOOD = '''"""Figure 1: a title.
+
+Some text."""
+from matplotlib.figure import Figure
+from findings import Findings, Number
+def run(size):
+    with open({log!r}, "a") as file:
+        file.write("ran ")
+    return Findings([Number("a", size.pick(1.0, 2.0), 1.0)], Figure(), seed=0)
+'''
+BAD = GOOD.replace("    return", "    raise ValueError('broken')\n    return")
+NO_DATA = GOOD.replace("    return", "    from datasets import load_arrays\n    load_arrays('nothing')\n    return")
+NAN = GOOD.replace("size.pick(1.0, 2.0)", "float('nan')")
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A directory of experiments with the runner of the real one; `run` runs it, `log` tells how often."""
+
+    class House:
+        home, log = tmp_path / "experiments", tmp_path / "log"
+
+        def add(self, name, source):
+            path = self.home / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(source.format(log=str(self.log)))
+
+        def run(self, *arguments):
+            command = [sys.executable, str(self.home / "runner.py"), *arguments, "--results", str(tmp_path / "found")]
+            return subprocess.run(command, capture_output=True, text=True)
+
+        def record(self, name):
+            return json.loads((tmp_path / "found" / f"{name}.json").read_text())
+
+        def files(self):
+            return sorted(path.name for path in (tmp_path / "found").glob("**/*") if path.is_file())
+
+        def runs(self):
+            return len(self.log.read_text().split()) if self.log.exists() else 0
+
+    house = House()
+    house.home.mkdir()
+    for module in ("runner", "catalogue", "datasets", "findings", "sizes", "page"):
+        (house.home / f"{module}.py").write_text((HERE / f"{module}.py").read_text())
+    return house
+
+
+def test_what_is_done_is_not_done_again(house):
+    house.add("herbrich2001/one.py", GOOD)
+    house.add("herbrich2001/two.py", GOOD)
+    assert house.run().returncode == 0
+    assert house.files() == [f"herbrich2001_{n}.{e}" for n in ("one", "two") for e in ("json", "png")]
+    again = house.run()
+    assert "2 of 2 have results already" in again.stdout
+    assert house.runs() == 2
+    house.add("herbrich2001/two.py", GOOD.replace("size.pick(1.0, 2.0)", "3.0"))  # other code: out of date
+    house.run()
+    assert house.runs() == 3
+    assert house.record("herbrich2001_two")["figures"][0]["ours"] == 3.0
+    house.run("--again")
+    assert house.runs() == 5
+
+
+def test_a_run_that_was_stopped_goes_on(house):
+    house.add("herbrich2001/one.py", GOOD)
+    house.add("herbrich2001/two.py", GOOD.replace("    return", "    import time; time.sleep(60)\n    return"))
+    command = [sys.executable, str(house.home / "runner.py"), "--jobs", "2", "--results", str(house.home / "../found")]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while "herbrich2001_one.json" not in house.files() or house.runs() < 2:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    process.wait()
+    assert house.files() == ["herbrich2001_one.json", "herbrich2001_one.png"]
+    house.add("herbrich2001/two.py", GOOD)
+    assert house.run().returncode == 0
+    assert house.runs() == 3  # the first was not run again
+
+
+def test_quick_results_never_stand_in_for_full_ones(house):
+    house.add("herbrich2001/one.py", GOOD)
+    house.run("--quick")
+    assert house.record("quick/herbrich2001_one")["figures"][0]["ours"] == 2.0
+    house.run()
+    assert house.record("herbrich2001_one")["figures"][0]["ours"] == 1.0
+    assert house.record("herbrich2001_one")["size"] == "full"
+
+
+@pytest.mark.parametrize("source", [BAD, NAN], ids=["an error", "not a number"])
+def test_a_failure_stops_nothing_and_leaves_nothing_half_written(house, source):
+    house.add("herbrich2001/bad.py", source)
+    house.add("herbrich2001/good.py", GOOD)
+    done = house.run()
+    assert done.returncode == 1
+    assert "bad: failed" in done.stdout
+    assert house.record("herbrich2001_good")["figures"][0]["verdict"] == "agrees"
+    assert not [name for name in house.files() if "bad" in name]
+
+
+def test_missing_data_are_said_and_skipped(house):
+    house.add("herbrich2001/one.py", NO_DATA)
+    done = house.run()
+    assert done.returncode == 0
+    assert "No data set 'nothing': put nothing.npz into a directory" in done.stderr
+    assert "skipped, no data" in done.stdout
+
+
+def test_the_list_marks_what_is_done(house):
+    house.add("herbrich2001/one.py", GOOD)
+    house.add("graepel2001/two.py", GOOD)
+    house.run("graepel2001/two")
+    lines = house.run("--list").stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [["herbrich2001/one", "Figure"], ["graepel2001/two", "x"]]
+
+
+def test_senseless_arguments_get_a_sentence(house):
+    assert "reproduce --list" in house.run("nothing").stderr
+    assert "--jobs must be at least 1" in house.run("--jobs", "0").stderr
+
+
+def test_numpy_goes_into_json(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    class Module:
+        @staticmethod
+        def run(size):
+            found = Number("a", np.float64(1.5), np.float64(1.0), se=np.float32(0.5))
+            return Findings([found], Figure(), 0, details={"b": np.arange(3)})
+
+    monkeypatch.setitem(sys.modules, experiments()[0].name.replace("/", "."), Module)
+    runner.run_here(experiments()[0], Size(), tmp_path)
+    record = json.loads((tmp_path / f"{experiments()[0].stem}.json").read_text())
+    assert record["details"] == {"b": [0, 1, 2]}
+
+
+def test_tasks_run_in_order_in_any_number_of_processes():
+    tasks = [(k, 2) for k in range(7)]
+    assert Size(jobs=1).map(pow, tasks) == Size(jobs=2).map(pow, tasks) == [k**2 for k in range(7)]
+
+
+# -- the command line -------------------------------------------------------------------------------------------------
+
+
+def test_reproduce_lists_the_experiments(capfd):
+    assert main(["reproduce", "--list"]) == 0
+    assert "herbrich2001/table1" in capfd.readouterr().out
+
+
+def test_reproduce_knows_no_other_names(capfd):
+    assert main(["reproduce", "nothing"]) == 2
+    assert "No experiment 'nothing'" in capfd.readouterr().err
+
+
+def test_reproduce_needs_a_checkout(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reproduce, "__file__", str(tmp_path / "a" / "b" / "c.py"))
+    monkeypatch.delenv("BAYESPOINT_EXPERIMENTS", raising=False)
+    assert main(["reproduce", "--list"]) == 2
+    assert "checkout" in capsys.readouterr().err
+    monkeypatch.setenv("BAYESPOINT_EXPERIMENTS", str(HERE))
+    assert reproduce.experiments_directory() == HERE
+
+
+def test_reproduce_is_found_from_below(monkeypatch):
+    monkeypatch.chdir(HERE / "results" if (HERE / "results").is_dir() else HERE)
+    monkeypatch.delenv("BAYESPOINT_EXPERIMENTS", raising=False)
+    assert reproduce.experiments_directory() == HERE
+    assert os.path.samefile(catalogue.HERE, HERE)
+
+
+def test_other_commands_take_no_stray_arguments(capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--nonsense"])
+    assert "unrecognized arguments: --nonsense" in capsys.readouterr().err
