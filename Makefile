@@ -33,18 +33,8 @@ lint: .venv/.dev            ## style and types
 	$(BIN)/mypy
 
 bench: .venv/.bench         ## speed as ratios of two programs in one run
-	$(BIN)/python benchmarks/ep.py
-	$(BIN)/python benchmarks/samplers.py
-	$(BIN)/python benchmarks/samplers.py --hinge 2
-	$(BIN)/python benchmarks/billiard.py
-	$(BIN)/python benchmarks/evidence.py
-	$(BIN)/python benchmarks/svm.py
-	$(BIN)/python benchmarks/margin.py
-	$(BIN)/python benchmarks/mnist.py
-	$(BIN)/python benchmarks/low_rank.py
-	$(BIN)/python benchmarks/streaming.py
-	$(BIN)/python benchmarks/active.py
-	$(BIN)/python benchmarks/label_errors.py
+	$(BIN)/python benchmarks/run.py
+	$(BIN)/python experiments/page.py
 
 experiments: .venv/.dev     ## every table and figure of the papers; goes on where it was stopped
 	$(BIN)/bayespoint reproduce

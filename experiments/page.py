@@ -58,6 +58,8 @@ def load(experiment: Experiment) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     record = json.loads(path.read_text(encoding="utf-8"))
+    if "figures" not in record:  # of an older form
+        return None
     for row in record["figures"]:
         if row["verdict"] in NEEDS_REASON:
             row["why"] = row["why"] or experiment.reason(row["what"])
@@ -118,7 +120,8 @@ def section(experiment: Experiment, record: dict[str, Any] | None) -> str:
         if row["verdict"] in NEEDS_REASON:
             reasons.setdefault(row["why"] or "no reason found.", []).append(row["what"])
     lines += [f"- *{', '.join(whats)}*: {why}" for why, whats in reasons.items()] + [""] * bool(reasons)
-    made = f"Seed: {record['seed']}. {record['seconds']:.0f} s, {record['processes']} process(es), {record['date']}, "
+    made = f"Seed: {record['seed']}. {record['seconds']:.0f} s ({record['core_seconds']:.0f} s of processor time), "
+    made += f"{record['date']}, "
     made += f"bayespoint {record['versions']['bayespoint']}. [JSON](results/{experiment.stem}.json)"
     conditions = plain_text(record["conditions"])
     return "\n".join([*lines, f"<sub>{cell(conditions)}. {cell(made)}</sub>", ""])
@@ -126,15 +129,17 @@ def section(experiment: Experiment, record: dict[str, Any] | None) -> str:
 
 def summary(records: dict[str, dict[str, Any] | None], names: dict[str, Experiment]) -> str:
     heads = (AGREES, HOLDS, BETTER, WORSE, DIFFERS, FAILS, OURS_ALONE)
-    lines = ["## Summary", "", "| | " + " | ".join(heads) + " | seconds |", "|---" * (len(heads) + 2) + "|"]
-    total = Counter()
+    lines = ["## Summary", "", "| | " + " | ".join(heads) + " | core minutes |"]
+    lines.append("|---" * (len(heads) + 2) + "|")
+    total, minutes = Counter(), 0.0
     for name, record in records.items():
         counts = Counter(row["verdict"] for row in record["figures"]) if record else Counter()
         total += counts
-        took = f"{record['seconds']:.0f}" if record else "not run"
+        minutes += record["core_seconds"] / 60 if record else 0.0
+        took = f"{record['core_seconds'] / 60:.1f}" if record else "not run"
         figures = " | ".join(str(counts[head] or "") for head in heads)
         lines.append(f"| [{name}](#{anchor(name)}) {names[name].title.split(':')[0]} | {figures} | {took} |")
-    lines.append("| **all** | " + " | ".join(f"**{total[head]}**" for head in heads) + " | |")
+    lines.append("| **all** | " + " | ".join(f"**{total[head]}**" for head in heads) + f" | **{minutes:.0f}** |")
     return "\n".join([*lines, ""])
 
 

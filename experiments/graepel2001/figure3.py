@@ -1,68 +1,74 @@
-"""Figure 3 of "The Kernel Gibbs Sampler": decision boundaries of 50 draws for three assumed noise levels.
+"""Figure 3: decision boundaries of 50 draws for three assumed levels of label noise.
 
-    python experiments/graepel2001/figure3.py
-
-76 points in the plane, the RBF kernel exp(-|x - x'|^2 / 2), no bias; the paper's surrogate data are not published, so
-these are two interleaved crescents with some overlap. The more noise is assumed, the more diverse the classifiers are
-on the training points, measured as the share of points on which two draws disagree.
+76 points in the plane, the RBF kernel exp(-|x - x'|^2 / 2), no bias, draws from the posterior by the exact billiard.
+The paper's data are not published: these are two interleaved crescents with some overlap. Diversity on the training
+set is measured here as the probability that two draws disagree about a training point.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.datasets import make_moons
 from sklearn.gaussian_process.kernels import RBF
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from bayespoint import Problem, Step, readouts
 from bayespoint.engines import Billiard
-from report import save
+from bayespoint.posteriors import SampledPosterior
+from findings import Findings, Number, Statement
+from sizes import Size
 
+MINUTES = 0.3
 LEVELS = (0.0, 0.1, 0.2)
-SHOWN = 50
+SHOWN, KERNEL = 50, RBF(1.0)
 
 
-def disagreement(posterior) -> np.ndarray:
-    """Probability at each training point that two independent draws disagree."""
-    share = (posterior.latents > 0).mean(axis=(0, 1))
-    return 2 * share * (1 - share)
-
-
-def training_error(posterior) -> np.ndarray:
-    return posterior.disagreement().mean()
-
-
-def main() -> None:
+def crescents() -> tuple[np.ndarray, np.ndarray]:
     X, y = make_moons(76, noise=0.3, random_state=3)
-    X, y = 1.5 * (X - X.mean(axis=0)), np.where(y == 1, 1.0, -1.0)
-    kernel, gram = RBF(1.0), RBF(1.0)(X)
+    return 1.5 * (X - X.mean(axis=0)), np.where(y == 1, 1.0, -1.0)
+
+
+def diversity(posterior: SampledPosterior) -> float:
+    """Probability that two independent draws disagree, mean over the training points."""
+    share = (posterior.latents > 0).mean(axis=(0, 1))
+    return float(np.mean(2 * share * (1 - share)))
+
+
+def training_error(posterior: SampledPosterior) -> float:
+    return float(posterior.disagreement().mean())
+
+
+def run(size: Size) -> Findings:
+    X, y = crescents()
+    gram, engine = KERNEL(X), Billiard(draws=size.pick(1000, 100), chains=4)
+    posteriors = {q: engine.infer(Problem(gram, y, Step(noise=q)), 0) for q in LEVELS}
+    figures = []
+    for q, posterior in posteriors.items():
+        for what, readout in (("two draws disagree", diversity), ("training error of a draw", training_error)):
+            se = float(readouts.monte_carlo_error(readout, posterior))
+            figures.append(Number(f"q = {q:g}, {what}, %", 100 * readout(posterior), se=100 * se))
+    values, errors = np.array([(one.ours, one.se) for one in figures[::2]]).T
+    rises, of_se = np.diff(values), np.hypot(errors[1:], errors[:-1])
+    claim = Statement(
+        "diversity on the training set",
+        "grows with the assumed noise",
+        ", ".join(f"{v:.2f} % ({se:.2f}) at q = {q:g}" for q, v, se in zip(LEVELS, values, errors, strict=True)),
+        bool((rises > 2 * of_se).all()),
+    )
+    conditions = {"rows": len(y), "draws": f"4 chains of {engine.draws}", "shown": SHOWN}
+    return Findings([claim, *figures], draw(X, y, posteriors), seed={"data": 3, "draws": 0}, conditions=conditions)
+
+
+def draw(X: np.ndarray, y: np.ndarray, posteriors: dict[float, SampledPosterior]) -> Figure:
+    figure = Figure(figsize=(11, 3.4), layout="constrained")
+    axes = figure.subplots(1, len(posteriors), sharey=True)
     across, up = np.meshgrid(np.linspace(-3.2, 3.2, 90), np.linspace(-2.4, 2.4, 80))
-    cross = kernel(np.column_stack([across.ravel(), up.ravel()]), X)
-    figure, axes = plt.subplots(1, len(LEVELS), figsize=(12, 3.6), sharey=True)
-    found = {"paper": "increasing the noise level leads to more diverse classifiers on the training set"}
-    for ax, q in zip(axes, LEVELS, strict=True):
-        posterior = Billiard(draws=1000, chains=4).infer(Problem(gram, y, Step(noise=q)), 0)
+    cross = KERNEL(np.column_stack([across.ravel(), up.ravel()]), X)
+    for axis, (q, posterior) in zip(axes, posteriors.items(), strict=True):
         alpha = posterior.alpha.reshape(-1, len(y))
         for weights in alpha[:: len(alpha) // SHOWN][:SHOWN]:
-            ax.contour(across, up, (cross @ weights).reshape(across.shape), [0.0], colors="0.5", linewidths=0.4)
-        ax.plot(*X[y > 0].T, "kx", markersize=5)
-        ax.plot(*X[y < 0].T, "o", color="C0", markersize=5, markerfacecolor="none")
-        ax.set(title=f"$q$ = {q:g}")
-        found[f"q = {q:g}"] = {
-            name: (float(np.mean(readout(posterior))), float(error_of(readout, posterior)))
-            for name, readout in (("training error of a draw", training_error), ("two draws disagree", disagreement))
-        }
-        print(q, found[f"q = {q:g}"])
-    save("graepel2001_figure3", found, figure, rows=len(y), levels=LEVELS, shown=SHOWN)
-
-
-def error_of(readout, posterior) -> float:
-    return float(readouts.monte_carlo_error(lambda part: np.mean(readout(part)), posterior))
-
-
-if __name__ == "__main__":
-    main()
+            axis.contour(across, up, (cross @ weights).reshape(across.shape), [0.0], colors="0.55", linewidths=0.4)
+        axis.plot(*X[y > 0].T, "kx", markersize=5)
+        axis.plot(*X[y < 0].T, "o", color="C0", markersize=5, markerfacecolor="none")
+        axis.set(title=f"$q$ = {q:g}")
+    return figure

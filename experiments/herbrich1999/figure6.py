@@ -14,7 +14,7 @@ from findings import Findings
 from sizes import Size
 
 DATA = ("thyroid",)
-MINUTES = 4
+MINUTES = 0.7
 SIGMA, SOFTNESS = 3.0, (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 

@@ -47,7 +47,7 @@ def run(size: Size) -> Findings:
     walls = data.y[:, None] * data.X
     polygon = corners(walls)
     exact = np.log(area(polygon))
-    found = log_evidence(Problem(data.X @ data.X.T, data.y, Step()), 0, se=size.pick(0.01, 0.05))
+    found = log_evidence(Problem(data.X @ data.X.T, data.y, Step()), 0, se=size.pick(0.02, 0.05))
     inside = np.min(walls @ toy.bayes_point(data)) > 0
     figures = [
         Statement(

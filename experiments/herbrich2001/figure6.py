@@ -51,7 +51,7 @@ def run(size: Size) -> Findings:
             f"SVM {svm[elongated]:.1f} %, BPM {bpm[elongated]:.1f} %; they disagree on {apart[elongated]:.1f} % of "
             f"inputs (version space {longer[elongated]:.1f} times as long as wide)",
             bool(apart[elongated] > 3 and gain[elongated] > 1.5),
-            why="in one data set the true plane may happen to lie nearer to the SVM; the means below do not depend on it",
+            why="in one data set the true plane may lie nearer to the SVM; the means below do not depend on it",
         ),
         Statement(
             "gain of the BPM by elongation, mean over sets",

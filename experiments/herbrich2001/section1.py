@@ -17,7 +17,7 @@ from bayespoint.problem import LowRank
 from findings import Findings, Number, Statement
 from sizes import Size
 
-MINUTES = 8
+MINUTES = 2
 DIMENSION = 50
 ZETAS = (2, 5, 10, 20)
 LAWS = {"Bayes point": 0.44, "SVM": 0.50}

@@ -1,30 +1,39 @@
-"""Active learning against random choice: test error after each of 50 labels, on four sets.
+"""Active learning against random choice: test error after each of 50 further labels, on four sets.
 
-    python experiments/active_learning.py [--repeats 20] [--queries 50] [--sets banana thyroid ionosphere digits]
-
-Both begin with the same ten labels of a pool and choose their kernels by evidence.
+Both begin with the same ten labels of a pool and choose their kernels by evidence; one asks for the label that tells
+most (BALD), the other for any. Twenty repeats. The score of a repeat is its mean test error over the queries; p is that
+of a one-sided signed-rank test for "asking is better". No paper: all figures are ours.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.stats import wilcoxon
 from sklearn.datasets import load_digits
 
-import report
 from bayespoint import ActiveLearner, BayesPointClassifier
 from bayespoint.exceptions import InferenceWarning
 from datasets import load_arrays
+from findings import Findings, Number, Statement
+from sizes import Size
 
+DATA = ("banana", "thyroid", "ionosphere")
+MINUTES = 20
 SETS = ("banana", "thyroid", "ionosphere", "digits")
+STRATEGIES = ("asked for", "at random")
 FIRST = 10
+REASONS = {
+    "banana*": "A kernel chosen from a handful of labels asks poor questions. With the kernel that 400 labels choose, "
+    "held fixed, the two were alike, too (18.9 % asked for, 19.1 % at random, 12 repeats, standard error 1.4): two "
+    "dimensions and noisy labels leave little to gain by asking."
+}
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Standardised rows; of scikit-learn's digits 3 against 8."""
     if name == "digits":
         X, y = load_digits(return_X_y=True)
         keep = np.isin(y, (3, 8))
@@ -35,7 +44,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12), arrays["y"].astype(int)
 
 
-def split(X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def split(y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows of the first labels (of both classes), of the pool, and of the test set."""
     order = rng.permutation(len(y))[:3000]
     test, pool = order[: len(order) // 3], order[len(order) // 3 :]
@@ -44,69 +53,55 @@ def split(X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[np.nd
     return pool[:FIRST], pool[FIRST:], test
 
 
-def errors(X, y, rows, strategy: str, queries: int, rng: np.random.Generator) -> list[float]:
-    """Test error with the first labels, and after each further one."""
-    first, pool, test = rows
-    learner = ActiveLearner(BayesPointClassifier(), X[first], y[first], random_state=rng)
-    curve = [1 - learner.model.score(X[test], y[test])]
-    for _ in range(queries):
-        asked = learner.ask(X[pool]) if strategy == "bald" else rng.integers(len(pool), size=1)
-        learner.tell(X[pool[asked]], y[pool[asked]])
-        pool = np.delete(pool, asked)
-        curve.append(1 - learner.model.score(X[test], y[test]))
-    return curve
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--queries", type=int, default=50)
-    parser.add_argument("--sets", nargs="*", default=SETS)
-    options = parser.parse_args()
+def curve(name: str, repeat: int, strategy: str, queries: int) -> list[float]:
+    """Test error in percent with the first labels, and after each further one."""
     warnings.simplefilter("ignore", InferenceWarning)
     warnings.filterwarnings("ignore", message="Constant features")
-    start = time.perf_counter()
-    table, curves = {}, {}
-    for name in options.sets:
-        X, y = load(name)
-        both = {"bald": [], "random": []}
-        for repeat in range(options.repeats):
-            rows = split(X, y, np.random.default_rng(repeat))
-            for strategy, found in both.items():
-                found.append(errors(X, y, rows, strategy, options.queries, np.random.default_rng(1000 + repeat)))
-        area = {strategy: 100 * np.mean(found, axis=1) for strategy, found in both.items()}
-        p = float(wilcoxon(area["bald"], area["random"], alternative="less").pvalue)
-        table[name] = {
-            "active": float(area["bald"].mean()),
-            "random": float(area["random"].mean()),
-            "difference": float((area["bald"] - area["random"]).mean()),
-            "se": float((area["bald"] - area["random"]).std(ddof=1) / np.sqrt(options.repeats)),
-            "p": p,
-        }
-        curves[name] = {strategy: np.array(found) for strategy, found in both.items()}
-        print(name, {key: round(value, 5) for key, value in table[name].items()}, flush=True)
-    report.save(
-        "active_learning",
-        {"mean test error in percent over the queries": table, "repeats": options.repeats, "queries": options.queries},
-        figure=draw(curves),
-        seconds=time.perf_counter() - start,
-    )
+    X, y = load(name)
+    first, pool, test = split(y, np.random.default_rng(repeat))
+    rng = np.random.default_rng(1000 + repeat)
+    learner = ActiveLearner(BayesPointClassifier(), X[first], y[first], random_state=rng)
+    scores = [learner.model.score(X[test], y[test])]
+    for _ in range(queries):
+        asked = learner.ask(X[pool]) if strategy == "asked for" else rng.integers(len(pool), size=1)
+        learner.tell(X[pool[asked]], y[pool[asked]])
+        pool = np.delete(pool, asked)
+        scores.append(learner.model.score(X[test], y[test]))
+    return [100 * (1 - score) for score in scores]
 
 
-def draw(curves):
-    import matplotlib.pyplot as plt
+def run(size: Size) -> Findings:
+    names, repeats, queries = size.pick(SETS, ("thyroid", "banana")), size.pick(20, 2), size.pick(50, 3)
+    tasks = [(name, k, strategy, queries) for name in names for k in range(repeats) for strategy in STRATEGIES]
+    values = np.reshape(size.map(curve, tasks), (len(names), repeats, len(STRATEGIES), queries + 1))
+    curves = dict(zip(names, values, strict=True))
+    figures: list[Number | Statement] = []
+    for name, found in curves.items():
+        area = found.mean(axis=-1)
+        gain, se = area[:, 1] - area[:, 0], area.std(axis=0, ddof=1) / np.sqrt(repeats)
+        figures += [
+            Number(f"{name}, mean error in %, labels {strategy}", area[:, k].mean(), se=se[k])
+            for k, strategy in enumerate(STRATEGIES)
+        ]
+        mean, error = gain.mean(), gain.std(ddof=1) / np.sqrt(repeats)
+        p = wilcoxon(area[:, 0], area[:, 1], alternative="less").pvalue
+        ours = f"by {mean:.2f} points (standard error {error:.2f}), p = {p:.2g}"
+        figures.append(Statement(f"{name}: asking beats chance", "(ours)", ours, bool(p < 0.05 and mean > 0)))
+    conditions = {"repeats": repeats, "first labels": FIRST, "queries": queries, "strategy": "bald"}
+    details = {name: dict(zip(STRATEGIES, found.mean(axis=0), strict=True)) for name, found in curves.items()}
+    return Findings(figures, draw(curves), "split k: k; queries 1000 + k", conditions, details)
 
-    figure, axes = plt.subplots(1, len(curves), figsize=(3.4 * len(curves), 3), layout="constrained", squeeze=False)
-    for ax, (name, found) in zip(axes[0], curves.items(), strict=True):
-        for strategy, values in found.items():
-            mean, se = 100 * values.mean(axis=0), 100 * values.std(axis=0) / np.sqrt(len(values))
-            labels = FIRST + np.arange(len(mean))
-            ax.plot(labels, mean, label={"bald": "asked for", "random": "at random"}[strategy])
-            ax.fill_between(labels, mean - 2 * se, mean + 2 * se, alpha=0.25)
-        ax.set(title=name, xlabel="labels", ylabel="test error, %")
-    axes[0, 0].legend()
+
+def draw(curves: dict[str, np.ndarray]) -> Figure:
+    figure = Figure(figsize=(11, 3), layout="constrained")
+    axes = figure.subplots(1, len(curves))
+    for axis, (name, found) in zip(axes, curves.items(), strict=True):
+        mean, se = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
+        labels = FIRST + np.arange(mean.shape[1])
+        for k, strategy in enumerate(STRATEGIES):
+            axis.plot(labels, mean[k], label=strategy)
+            axis.fill_between(labels, mean[k] - 2 * se[k], mean[k] + 2 * se[k], alpha=0.25)
+        axis.set(title=name, xlabel="labels", ylim=(0, None))
+    axes[0].set(ylabel="test error, %")
+    axes[0].legend()
     return figure
-
-
-if __name__ == "__main__":
-    main()

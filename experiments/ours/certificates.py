@@ -1,53 +1,63 @@
-"""A table of certificates: proven bounds on the error, from the training rows alone, beside what a test set says.
+"""Certificates: proven bounds on the error, from the training rows alone, beside what a test set says.
 
-    python experiments/certificates.py [--rows 5000] [--sets waveform,ringnorm,...] [--kinds part,grid]
-
-Two kinds for each set: "part" learns preprocessing, length scale and prior on a fifth of the rows and evaluates the
-bound on the others, for the better of two amplitudes; "grid" takes the best of eight priors that were fixed beforehand,
-on the first 2,000 rows. Both pay for the choice. Published bounds for support vector machines with data-dependent
-priors: waveform 0.17, ringnorm 0.10. The last column is what the test rows say of the same classifier, by the binomial
-tail.
+Two kinds for each set: "part" learns preprocessing, length scale and prior on a fifth of 5,000 rows (banana: 4,000) and
+evaluates the bound on the others, for the better of two amplitudes; "grid" takes the best of eight priors that were
+fixed beforehand, on the first 2,000 rows. Both pay for the choice. Bounds are at confidence 95 %: on the mean error of
+the posterior's classifiers (Gibbs) and on that of the classifier that predicts (Bayes point). Values published for
+support vector machines with data-dependent priors, waveform 0.17 and ringnorm 0.10, stand in the paper's column. The
+test-set bound is what the test rows say of the same classifier, by the binomial tail.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
 import warnings
-from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.special import ndtr
 from sklearn.decomposition import PCA
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.pipeline import make_pipeline
 
-sys.path.insert(0, str(Path(__file__).parent))
 from bayespoint import BayesPointClassifier
 from bayespoint.bounds import Certificate, binomial_bound
 from bayespoint.exceptions import InferenceWarning
 from bayespoint.selection import BoundSearch
-from datasets import digits, generate, load_arrays
-from report import save
+from datasets import Split, digits, generate, load_arrays
+from findings import Findings, Number, Statement
+from sizes import Size
 
+DATA = ("banana", "mnist")
+MINUTES = 12
 DELTA = 0.05
+TICKS = (0.02, 0.05, 0.1, 0.2, 0.5)
 SETS = ("waveform", "ringnorm", "twonorm", "banana", "mnist-3-8")
 PUBLISHED = {"waveform": 0.17, "ringnorm": 0.10}
+WHY = (
+    "Prior and posterior are Gaussians with covariances of their own, where the published ones are spheres around "
+    "weights of a support vector machine; how much each part gains was not measured."
+)
+MARKS = {
+    "Gibbs bound": "v",
+    "Gibbs test error": "^",
+    "point bound": "s",
+    "point test error": "o",
+    "test-set bound": "_",
+}
 
 
-def rows_of(name: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Training and test rows."""
+def rows_of(name: str, n: int) -> Split:
+    rng = np.random.default_rng(0)
     if name == "mnist-3-8":
         X, y, X_test, y_test = digits("mnist", (3, 8))
         order = rng.permutation(len(y))[:n]
-        return X[order], y[order], X_test, y_test
+        return Split(X[order], y[order], X_test, y_test)
     if name == "banana":
         arrays = load_arrays(name)
-        order = rng.permutation(len(arrays["y"]))
-        train, test = order[: min(n, 4000)], order[min(n, 4000) :]
-        return arrays["X"][train].astype(float), arrays["y"][train], arrays["X"][test].astype(float), arrays["y"][test]
-    return *generate(name, n, rng), *generate(name, 10_000, rng)
+        X, y, order = arrays["X"].astype(float), arrays["y"], rng.permutation(len(arrays["y"]))
+        train, test = order[: min(n, 4000)], order[4000:]
+        return Split(X[train], y[train], X[test], y[test])
+    return Split(*generate(name, n, rng), *generate(name, 10_000, rng))
 
 
 def part(name: str, X: np.ndarray, y: np.ndarray) -> Certificate:
@@ -69,6 +79,9 @@ def grid(name: str, X: np.ndarray, y: np.ndarray) -> Certificate:
     return search.fit(X, y).certificate_
 
 
+KINDS = {"part": part, "grid": grid}
+
+
 def gibbs_test_error(classifier: object, X: np.ndarray, y: np.ndarray) -> float:
     """Mean error of the posterior's classifiers on a test set."""
     *steps, last = [step for _, step in classifier.steps] if hasattr(classifier, "steps") else [classifier]
@@ -78,43 +91,60 @@ def gibbs_test_error(classifier: object, X: np.ndarray, y: np.ndarray) -> float:
     return float(ndtr(-y * mean / np.sqrt(variance)).mean())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=5000)
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--kinds", default="part,grid")
-    options = parser.parse_args()
+def measure(name: str, kind: str, n: int) -> dict[str, float | str]:
+    """One certificate, and the test rows' opinion of it."""
     warnings.filterwarnings("ignore", message="Constant features")  # the margins of the images
     warnings.simplefilter("ignore", InferenceWarning)
-    heads = ("Gibbs bound", "Gibbs test", "point bound", "point test", "test bound")
-    print(f"{'set':10s}{'kind':>6s}{'n':>6s}" + "".join(f"{head:>12s}" for head in heads))
-    found = []
-    for name in options.sets.split(","):
-        X, y, X_test, y_test = rows_of(name, options.rows, np.random.default_rng(0))
-        for kind in options.kinds.split(","):
-            start = time.perf_counter()
-            used = len(y) if kind == "part" else min(len(y), 2000)
-            result = {"part": part, "grid": grid}[kind](name, X[:used], y[:used])
-            errors = int(np.sum(result.classifier.predict(X_test) != y_test))
-            entry = {
-                "set": name,
-                "kind": kind,
-                "rows": used,
-                "Gibbs bound": result.gibbs.value,
-                "Gibbs test error": gibbs_test_error(result.classifier, X_test, y_test),
-                "Bayes point bound": result.bayes_point.value,
-                "Bayes point test error": errors / len(y_test),
-                "test set bound": binomial_bound(errors, len(y_test), DELTA).value,
-                "published Gibbs bound": PUBLISHED.get(name),
-                "terms": dict(result.gibbs.terms),
-                "basis": result.basis,
-                "seconds": round(time.perf_counter() - start, 1),
-            }
-            found.append(entry)
-            figures = "".join(f"{entry[key]:12.4f}" for key in list(entry)[3:8])
-            print(f"{name:10s}{kind:>6s}{used:6d}{figures}  {entry['seconds']} s", flush=True)
-    save("certificates", found, delta=DELTA)
+    X, y, X_test, y_test = rows_of(name, n)
+    found = KINDS[kind](name, X, y)
+    errors = int(np.sum(found.classifier.predict(X_test) != y_test))
+    return {
+        "rows": len(y),
+        "Gibbs bound": found.gibbs.value,
+        "Gibbs test error": gibbs_test_error(found.classifier, X_test, y_test),
+        "point bound": found.bayes_point.value,
+        "point test error": errors / len(y_test),
+        "test-set bound": binomial_bound(errors, len(y_test), DELTA).value,
+        "basis": found.basis,
+    }
 
 
-if __name__ == "__main__":
-    main()
+def run(size: Size) -> Findings:
+    names = size.pick(SETS, ("waveform", "banana"))
+    tasks = [
+        (name, kind, n)
+        for kind, n in (("part", size.pick(5000, 300)), ("grid", size.pick(2000, 150)))
+        for name in names
+    ]
+    found = {(name, kind): one for (name, kind, _), one in zip(tasks, size.map(measure, tasks), strict=True)}
+    figures: list[Number | Statement] = []
+    for (name, kind), one in found.items():
+        published = PUBLISHED.get(name) if kind == "part" else None
+        what = f"{name}, {kind}, {one['rows']:,} rows"
+        figures.append(
+            Number(f"{what}, Gibbs bound", one["Gibbs bound"], published, goal="lower", rounding=0.005, why=WHY)
+        )
+        figures.append(Number(f"{what}, Bayes point bound", one["point bound"]))
+    for what in ("Gibbs", "point"):
+        gaps = [one[f"{what} bound"] - one[f"{what} test error"] for one in found.values()]
+        span = f"{min(gaps):.3f} to {max(gaps):.3f} above the test error"
+        claim = f"bounds on the {'mean error of draws' if what == 'Gibbs' else 'Bayes point'} hold on the test rows"
+        figures.append(Statement(claim, "each with probability 95 %", span, min(gaps) > 0))
+    conditions = {"delta": DELTA, "test rows": "10,000; banana 1,300; mnist-3-8 1,984"}
+    details = {f"{name}, {kind}": one for (name, kind), one in found.items()}
+    return Findings(figures, draw(found), seed=0, conditions=conditions, details=details)
+
+
+def draw(found: dict[tuple[str, str], dict[str, float | str]]) -> Figure:
+    figure = Figure(figsize=(9.5, 4), layout="constrained")
+    axis, across = figure.subplots(), np.arange(len(found))
+    for what, mark in MARKS.items():
+        axis.semilogy(across, [one[what] for one in found.values()], mark, ms=8, label=what)
+    known = [(k, PUBLISHED[name]) for k, (name, kind) in enumerate(found) if name in PUBLISHED and kind == "part"]
+    axis.plot(*np.transpose(known), "k*", ms=9, label="published Gibbs bound")
+    axis.set_xticks(across, [f"{name}\n{kind}, {one['rows']:,}" for (name, kind), one in found.items()], fontsize=8)
+    axis.set_yticks(TICKS, TICKS)
+    axis.minorticks_off()
+    axis.set(ylabel="error")
+    axis.legend(fontsize=8, ncols=3)
+    return figure

@@ -1,109 +1,133 @@
-"""Five ways to the naive evidence (27) of the toy: bias, scatter and time, against a long run.
+"""Five ways to the naive evidence (27) of the toy: bias, scatter and processor time, against a long run.
 
-    python experiments/sollich2002/evidence_methods.py [--quick]
-
-Laplace (32) and expectation propagation, with and without its second-order correction, have a bias, draws and the
-paper's chaining a scatter. That of chaining is measured over repeats, as links that have not mixed make its own
-standard error too small. Times are per evidence; the time to reach +- 0.05 nat grows with the square of the scatter.
+Laplace (32) and expectation propagation, with and without its second-order correction, have a bias; draws and the
+paper's chaining have a scatter. That of chaining is measured over repeats, as links that have not mixed make its own
+standard error too small. The time to reach 0.05 nat grows with the square of the scatter. Data from the joint model;
+the Ornstein-Uhlenbeck kernel, on the same data, makes rows that hold less of each other.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import toy
+from matplotlib.figure import Figure
 
 from bayespoint import Hinge, Problem
 from bayespoint.evidence import log_evidence
 from bayespoint.evidence.svm import svm_log_evidence
 from bayespoint.exceptions import InferenceWarning
-from report import save
+from findings import Findings, Number, Statement
+from sizes import Size
+from sollich2002 import toy
 
+MINUTES = 3.5
 GOAL = 0.05
 METHODS = ("laplace", "ep", "corrected", "sampled", "chaining")
-SETS, REPEATS = {50: 5, 200: 2, 500: 1}, 6
-SWEEPS = {50: 1000, 200: 500, 500: 250}  # of each link of the chain
-LONG = {50: 0.01, 200: 0.02, 500: 0.03}  # standard error of the reference
+CASES = {"RBF, n = 50": (50, 5), "RBF, n = 200": (200, 2), "Ornstein-Uhlenbeck, n = 50": (50, 5)}  # rows, data sets
+SWEEPS = {50: 1000, 200: 500}  # of each link of the chain
+LONG = {50: 0.01, 200: 0.02}  # standard error of the reference
+COLUMNS = ("bias", "rms", "own standard error", "seconds")
 
 
-def rough(data: toy.Data) -> Problem:
-    """The same data with an Ornstein-Uhlenbeck kernel, whose rows hold less of each other."""
-    gram = toy.AMPLITUDE * np.exp(-np.abs(np.subtract.outer(data.x, data.x)) / toy.LENGTH)
-    return Problem(gram, data.y, Hinge(toy.C))
-
-
-def timed(problem: Problem, method: str, seeds: range, **options: float) -> tuple[list[float], float, float]:
-    """Values for each seed, their own mean standard error, and the median time."""
-    values, errors, times = [], [], []
-    for seed in seeds:
-        start = time.perf_counter()
-        found = svm_log_evidence(problem, seed, "naive", method, **options)
-        times.append(time.perf_counter() - start)
-        values.append(found.value)
-        errors.append(found.se or 0.0)
-    return values, float(np.mean(errors)), float(np.median(times))
-
-
-def compare(problem: Problem, n: int, repeats: int) -> dict[str, dict[str, float]]:
-    """All methods on one problem."""
-    truth = log_evidence(problem, 2002, se=LONG[n], max_draws=3_000_000)
-    found = {"reference": {"value": truth.value, "se": truth.se}}
-    draws = {"sampled": {"se": GOAL, "max_draws": 1_000_000}, "chaining": {"sweeps": SWEEPS[n]}}
-    for method in METHODS:
-        count = repeats if method in draws else 3
-        values, se, seconds = timed(problem, method, range(count), **draws.get(method, {}))
-        errors = np.array(values) - truth.value
-        rms = float(np.sqrt(np.mean(errors**2)))
-        found[method] = {"bias": float(errors.mean()), "rms": rms, "reported se": se, "seconds": seconds}
-        if method in draws:
-            found[method]["seconds to 0.05"] = seconds * max(1.0, rms / GOAL) ** 2
-    return found
-
-
-def summary(rows: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
-    """Means over data sets; of the error of one repeat the root mean square."""
-    means = {}
-    for method in METHODS:
-        means[method] = {key: float(np.mean([row[method][key] for row in rows])) for key in rows[0][method]}
-        means[method]["rms"] = float(np.sqrt(np.mean([row[method]["rms"] ** 2 for row in rows])))
-    slow, fast = means["chaining"]["seconds to 0.05"], means["sampled"]["seconds to 0.05"]
-    return means | {"chaining / sampled, time to 0.05": slow / fast}
-
-
-def main() -> None:
-    quick = "--quick" in sys.argv
-    warnings.simplefilter("ignore", InferenceWarning)
-    for method in METHODS:  # compile
-        svm_log_evidence(toy.problem(toy.draw(50, 0)), 0, "naive", method, sweeps=10)
-    found = {}
-    cases = [("RBF", n) for n in SETS] + [("Ornstein-Uhlenbeck", 50)]
-    for kernel, n in cases[:1] if quick else cases:
-        make = toy.problem if kernel == "RBF" else rough
-        count = 2 if quick else SETS[n]
-        rows = [compare(make(toy.draw(n, seed)), n, 3 if quick else REPEATS) for seed in range(count)]
-        found[f"{kernel}, n = {n}"] = row = summary(rows)
-        print(f"\n{kernel}, n = {n}" + "".join(f"{c:>12s}" for c in ("bias", "rms", "own se", "s", "s to 0.05")))
-        for method in METHODS:
-            print(f"  {method:10s}" + "".join(f"{value:12.4f}" for value in row[method].values()))
-        print(f"  time of chaining / sampled: {row['chaining / sampled, time to 0.05']:.0f}", flush=True)
-    paper = "Laplace differs from chaining 'in absolute values'; chaining takes 1000 sweeps a link or more"
-    save(
-        "sollich2002_evidence_methods" + ("_quick" if quick else ""),
-        {"table": found, "paper": paper},
-        model={"C": toy.C, "K0": toy.AMPLITUDE, "l": toy.LENGTH, "data": "from the joint model"},
-        data_sets=SETS,
-        repeats=REPEATS,
-        sweeps=SWEEPS,
-        reference_se=LONG,
-        seeds="data (2002, n, 0..), methods 0..5, reference 2002",
+def problem(case: str, seed: int) -> Problem:
+    data = toy.draw(CASES[case][0], seed)
+    if case.startswith("RBF"):
+        return toy.problem(data)
+    return Problem(
+        toy.AMPLITUDE * np.exp(-np.abs(np.subtract.outer(data.x, data.x)) / toy.LENGTH), data.y, Hinge(toy.C)
     )
 
 
-if __name__ == "__main__":
-    main()
+def measure(here: Problem, method: str, truth: float, repeats: int, options: dict[str, float]) -> list[float]:
+    """Bias, root mean square error, own standard error and processor time of one evidence."""
+    values, errors, times = [], [], []
+    for seed in range(repeats):
+        start = time.process_time()
+        found = svm_log_evidence(here, seed, "naive", method, **options)
+        times.append(time.process_time() - start)
+        values.append(found.value - truth)
+        errors.append(found.se or 0.0)
+    return [
+        float(np.mean(values)),
+        float(np.sqrt(np.mean(np.square(values)))),
+        float(np.mean(errors)),
+        float(np.median(times)),
+    ]
+
+
+def compare(case: str, seed: int, repeats: int, quick: bool) -> np.ndarray:
+    """All methods on one data set."""
+    here, n = problem(case, seed), CASES[case][0]
+    effort = {"sampled": {"se": GOAL, "max_draws": 1_000_000}, "chaining": {"sweeps": 50 if quick else SWEEPS[n]}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)
+        for method in METHODS:  # compile and cache before the clock runs
+            svm_log_evidence(here, 0, "naive", method, sweeps=10, se=1.0)
+        truth = log_evidence(here, 2002, se=0.05 if quick else LONG[n], max_draws=3_000_000).value
+        return np.array([measure(here, m, truth, repeats if m in effort else 3, effort.get(m, {})) for m in METHODS])
+
+
+def time_to_goal(rows: np.ndarray, method: str) -> float:
+    """Mean over data sets of the seconds until the scatter is down to the goal."""
+    k = METHODS.index(method)
+    return float(np.mean(rows[:, k, 3] * np.maximum(1.0, rows[:, k, 1] / GOAL) ** 2))
+
+
+def run(size: Size) -> Findings:
+    cases = size.pick(list(CASES), ["RBF, n = 50"])
+    repeats = size.pick(6, 2)
+    tasks = [(case, seed, repeats, size.quick) for case in cases for seed in range(size.pick(CASES[case][1], 1))]
+    found = size.map(compare, tasks)
+    table = {case: np.array([row for task, row in zip(tasks, found, strict=True) if task[0] == case]) for case in cases}
+    figures: list[Number | Statement] = []
+    for case, rows in table.items():
+        bias = dict(zip(METHODS, rows[:, :, 0].mean(axis=0), strict=True))
+        rms = dict(zip(METHODS, np.sqrt(np.mean(rows[:, :, 1] ** 2, axis=0)), strict=True))
+        factor = time_to_goal(rows, "chaining") / time_to_goal(rows, "sampled")
+        figures += [
+            Statement(
+                f"Laplace (32) against draws, {case}",
+                "other absolute values than by Monte Carlo",
+                f"off by {bias['laplace']:+.1f} nats; EP {bias['ep']:+.2f}, corrected {bias['corrected']:+.2f}",
+                bool(abs(bias["laplace"]) > 10 * rms["sampled"]),
+            ),
+            Number(f"Error of one chaining in nats, {case}", rms["chaining"]),
+            Number(f"Error of draws in nats, asked for {GOAL}, {case}", rms["sampled"]),
+            Number(f"Time of chaining over that of draws for an error of {GOAL} nat, {case}", factor),
+        ]
+    rms = float(np.sqrt(np.mean(table["RBF, n = 50"][:, METHODS.index("chaining"), 1] ** 2)))
+    figures.append(
+        Statement(
+            "Sweeps of each link of the chain, n = 50",
+            "a thousand or more for a reliable estimate",
+            f"{50 if size.quick else SWEEPS[50]} leave an error of {rms:.2f} nats, {rms / 50:.3f} per row",
+            bool(rms > GOAL),
+        )
+    )
+    return Findings(
+        figures,
+        draw(table),
+        seed="data [2002, n, k]; methods 0 to 5; reference 2002",
+        conditions={"repeats": repeats, "sweeps": SWEEPS, "standard error of the reference": LONG, "data sets": CASES},
+        details={
+            "columns": COLUMNS,
+            "means": {c: dict(zip(METHODS, r.mean(axis=0), strict=True)) for c, r in table.items()},
+        },
+    )
+
+
+def draw(table: dict[str, np.ndarray]) -> Figure:
+    figure = Figure(figsize=(7.5, 4), layout="constrained")
+    axis = figure.subplots()
+    for (case, rows), mark in zip(table.items(), "osv", strict=False):
+        for k in range(len(METHODS)):
+            label = case if k == 0 else None
+            axis.loglog(rows[:, k, 3].mean(), np.sqrt(np.mean(rows[:, k, 1] ** 2)), mark, color=f"C{k}", label=label)
+    for k, method in enumerate(METHODS):
+        axis.plot([], [], "-", color=f"C{k}", linewidth=5, label=method)
+    axis.axhline(GOAL, color="0.6", linestyle=":")
+    axis.set(xlabel="processor seconds an evidence", ylabel="root mean square error in nats")
+    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure

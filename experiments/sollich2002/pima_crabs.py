@@ -1,46 +1,41 @@
-"""Pima and Crabs, the benchmarks at the end of section 7: kernels by evidence, beside grid search and other models.
+"""Pima and Crabs: kernels chosen by evidence, the benchmarks at the end of section 7.
 
-    python experiments/sollich2002/pima_crabs.py [--quick]
-
-Pima: Ripley's 200 training and 332 test rows. Crabs: ten random divisions into 80 and 120. Every method sees inputs
-standardised on the training rows. "ARD" is a length scale for each input; "map" and "average" are class probabilities
-at the support vector machine (37) and over the posterior (33), of one and the same fit.
+Pima: Ripley's 200 training and 332 test rows. Crabs: ten random divisions into 80 and 120; the paper gives no figure
+for it. Inputs are standardised on the training rows. "ARD" is a length scale for each input; "map" and "average" are
+class probabilities at the support vector machine (37) and over the posterior (33). The paper chose C optimally
+without saying how: we show C by evidence, and C with hindsight, the fewest test errors over several, each with the
+kernel that the naive evidence chooses at it. The standard error of Pima is that of 332 test rows; 18.9 % of these is
+no whole number of errors, and what it is a mean of the paper does not say. Evidence is climbed by expectation
+propagation (the paper: by Monte Carlo gradients).
 """
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
-from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from bayespoint import BayesianSVC, BayesPointClassifier
-from datasets import DataNotFoundError, Split, splits
-from report import save
+from findings import Findings, Number, Statement
+from sizes import Size
+from sollich2002.pima_evidence import climb, kernel, optima, standardised
 
-COLUMNS = ["errors", "log loss", "seconds"]
-PAPER = {"pima-ripley": "18.9 %, 62.7 errors: ARD by gradient ascent on the naive evidence, C chosen optimally"}
-
-
-def kernel(n_features: int, ard: bool) -> ConstantKernel:
-    scale = np.sqrt(n_features)
-    lengths = np.full(n_features, scale) if ard else scale
-    return ConstantKernel(1.0, (1e-3, 1e5)) * RBF(lengths, (scale / 100, scale * 100))
+DATA = ("pima-ripley", "crabs")
+MINUTES = 1.3
+PAPER = 18.9  # % on Pima
+NAIVE = "ARD, naive evidence"
+RIVAL = "SVC by grid + calibration"
 
 
 class CalibratedGridSearch:
-    """C and gamma on a grid of ten by ten by five-fold cross-validation, then sigmoid calibration of the best."""
+    """C and gamma on a grid by five-fold cross-validation, then sigmoid calibration of the best."""
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> CalibratedClassifierCV:
         grid = {"C": np.logspace(-2, 3, 10), "gamma": np.logspace(-3, 1, 10)}
@@ -49,67 +44,112 @@ class CalibratedGridSearch:
         return CalibratedClassifierCV(SVC(**best), cv=folds).fit(X, y)
 
 
+def by_evidence(n_features: int, ard: bool, evidence: str, factors: np.ndarray | float = 1.0) -> BayesianSVC:
+    start = kernel(n_features, ard, factors)
+    return BayesianSVC(kernel=start, optimizer="evidence", evidence=evidence, random_state=0)
+
+
 def methods(n_features: int) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for ard in (True, False):
-        for evidence in ("conditional", "naive"):
-            name = f"BayesianSVC {'ARD' if ard else 'one scale'}, {evidence}"
-            options = {"optimizer": "evidence", "evidence": evidence, "random_state": 0}
-            found[name] = BayesianSVC(kernel=kernel(n_features, ard), **options)
-    return found | {
-        "GaussianProcessClassifier ARD": GaussianProcessClassifier(kernel(n_features, True), random_state=0),
-        "SVC grid + calibration": CalibratedGridSearch(),
-        "LogisticRegression": LogisticRegression(),
-        "BayesPointClassifier ARD": BayesPointClassifier(kernel=kernel(n_features, True), random_state=0),
-        "BayesPointClassifier": BayesPointClassifier(random_state=0),
+    return {
+        NAIVE: by_evidence(n_features, True, "naive"),
+        "ARD, conditional evidence": by_evidence(n_features, True, "conditional"),
+        "one scale, conditional evidence": by_evidence(n_features, False, "conditional"),
+        "Bayes point machine": BayesPointClassifier(random_state=0),
+        "Gaussian process, ARD": GaussianProcessClassifier(kernel(n_features, True), random_state=0),
+        RIVAL: CalibratedGridSearch(),
+        "logistic regression": LogisticRegression(),
     }
 
 
-def measure(split: Split) -> dict[str, list[float]]:
-    """Errors, log loss and time to fit of every method on one split."""
-    scaler = StandardScaler().fit(split.X_train)
-    X, X_test = scaler.transform(split.X_train), scaler.transform(split.X_test)
-    rows = {}
-    for name, estimator in methods(X.shape[1]).items():
+def measure(name: str, index: int, only: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """Error in percent and log loss of every method, or of some, on one division."""
+    split, rows = standardised(name, index), {}
+    for label, estimator in methods(split.X_train.shape[1]).items():
+        if only and label not in only:
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            start = time.perf_counter()
-            model = estimator.fit(X, split.y_train)
-            seconds = time.perf_counter() - start
+            model = estimator.fit(split.X_train, split.y_train)
         for mode in ("average", "map") if isinstance(model, BayesianSVC) else ("",):
             if mode:
                 model.set_params(probability=mode)
-            p = model.predict_proba(X_test)[:, 1]
-            errors = int(np.sum((p > 0.5) != (split.y_test > 0)))
-            label = f"{name}, {mode}" if mode else name
-            rows[label] = [errors, float(log_loss(split.y_test > 0, p, labels=[False, True])), seconds]
+            p = model.predict_proba(split.X_test)[:, 1]
+            wrong = 100 * float(np.mean((p > 0.5) != (split.y_test > 0)))
+            rows[f"{label}, {mode}" if mode else label] = wrong, log_loss(split.y_test > 0, p, labels=[False, True])
     return rows
 
 
-def main() -> None:
-    quick = "--quick" in sys.argv
-    found = {}
-    for name, count in (("pima-ripley", 1), ("crabs", 1 if quick else 10)):
-        try:
-            rows = [measure(split) for split in splits(name, count)]
-        except DataNotFoundError as error:
-            sys.exit(str(error))
-        found[name] = {
-            label: dict(zip(COLUMNS, np.mean([r[label] for r in rows], axis=0), strict=True)) for label in rows[0]
-        }
-        for label in found[name]:
-            found[name][label]["each split"] = [row[label][:2] for row in rows]
-        found[name]["paper"] = PAPER.get(name, "no figure")
-        print(f"\n{name:44s}" + "".join(f"{column:>10s}" for column in COLUMNS))
-        for label in rows[0]:
-            print(f"  {label:42s}" + "".join(f"{found[name][label][column]:10.3f}" for column in COLUMNS), flush=True)
-    save(
-        "sollich2002_pima_crabs" + ("_quick" if quick else ""),
-        found,
-        splits="pima-ripley: Ripley's 200/332; crabs: ten random 80/120, seeds (20010101, 0..9)",
-        grid="10 x 10, C 0.01..1000, gamma 0.001..10, five folds",
+def run(size: Size) -> Findings:
+    divisions = [("pima-ripley", 0)] + [("crabs", index) for index in range(size.pick(10, 1))]
+    found = size.map(measure, [(*one, size.pick((), (NAIVE, "logistic regression"))) for one in divisions])
+    choices = size.pick((0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0), (0.5,))
+    by_C = size.map(climb, [(C, 0) for C in choices])
+    starts = range(size.pick(6, 1))
+    climbs = {C: size.map(climb, [(C, start) for start in starts]) for C in size.pick((0.5, 1.0), (0.5,))}
+    peaks = np.array(size.map(optima, [(line, size.pick(61, 5)) for line in range(size.pick(12, 1))]))
+    pima, crabs = found[0], {label: np.array([row[label] for row in found[1:]]) for label in found[0]}
+    rows = len(standardised("pima-ripley", 0).y_test)
+
+    def on_pima(what: str, value: float, why: str = "") -> Number:
+        se = float(np.sqrt(value * (100 - value) / rows))
+        return Number(f"Pima, error in %, {what}", value, PAPER, se, goal="lower", rounding=0.05, why=why)
+
+    figures: list[Number | Statement] = [
+        on_pima(f"{NAIVE}, C with hindsight", min(error for _, error in by_C)),
+        *(on_pima(label, pima[label][0]) for label in pima if label.startswith("ARD")),
+        *(robust(C, found) for C, found in climbs.items()),
+        Statement(
+            "Laplace evidence (32) as a function of several length scales, Pima",
+            "rough, with many local maxima",
+            f"{peaks[:, 0].mean():.1f} local maxima along a line, by EP {peaks[:, 1].mean():.1f}; {len(peaks)} lines",
+            bool(peaks[:, 0].mean() > 2 * peaks[:, 1].mean() and peaks[:, 0].mean() > 2),
+        ),
+    ]
+    for label, table in crabs.items():
+        for k, what in enumerate(("error in %", "log loss")):
+            se = float(table[:, k].std(ddof=1) / np.sqrt(len(table))) if len(table) > 1 else 0.0
+            figures.append(Number(f"Crabs, {what}, {label}", float(table[:, k].mean()), se=se))
+    return Findings(
+        figures,
+        draw(pima, crabs),
+        seed="divisions [20010101, k]; methods 0; starts k; lines [2002, k]",
+        conditions={"crabs": f"{len(found) - 1} divisions", "grid search": "10 x 10, five folds"},
+        details={
+            "pima": pima,
+            "log-evidence and error by C": dict(zip(map(str, choices), by_C, strict=True)),
+            "starts": {str(C): found for C, found in climbs.items()},
+            "local maxima, Laplace and EP": peaks,
+        },
     )
 
 
-if __name__ == "__main__":
-    main()
+def robust(C: float, climbs: list[tuple[float, float]]) -> Statement:
+    """Do climbs from several starts end at the same place?"""
+    tops, errors = np.array(climbs).T
+    same = int(np.sum(tops > tops.max() - 0.5))
+    return Statement(
+        f"Climbing the naive evidence on Pima from several starts, C = {C:g}",
+        "ends at the same hyper-parameters",
+        f"{same} of {len(tops)} starts within 0.5 nat of the best, the others up to {np.ptp(tops):.1f} below; test "
+        f"errors {errors.min():.1f} to {errors.max():.1f} %",
+        same == len(tops),
+        why="at this C there are several maxima, one of them with short length scales; the paper does not say its C",
+    )
+
+
+def draw(pima: dict[str, tuple[float, float]], crabs: dict[str, np.ndarray]) -> Figure:
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    down = np.arange(len(pima))
+    left.plot([row[0] for row in pima.values()], down, "o")
+    left.axvline(PAPER, color="0.4", linestyle="--", label="paper")
+    left.set(xlabel="test error in %, Pima")
+    left.set_yticks(down, pima)
+    left.legend(fontsize=8)
+    means = [table[:, 0].mean() for table in crabs.values()]
+    right.errorbar(
+        means, down, xerr=[table[:, 0].std() / np.sqrt(len(table)) for table in crabs.values()], fmt="o", capsize=2
+    )
+    right.set(xlabel="test error in %, Crabs")
+    left.invert_yaxis()
+    return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from bayespoint.generative import sample_svm_data
 C, AMPLITUDE, LENGTH = 2.0, 1.25, 0.05  # the truth
 PRODUCT = C * AMPLITUDE  # the support vector machine depends on C K alone
 GRID = np.linspace(0, 1, 401)  # stands for the interval
+APPROXIMATIONS = ("corrected", "laplace")
+PARTS = ("sampled", *APPROXIMATIONS, "N", "N-hat")
 
 
 class Data(NamedTuple):
@@ -25,12 +28,22 @@ class Data(NamedTuple):
     y: np.ndarray
     target: np.ndarray
 
+    @property
+    def margins(self) -> np.ndarray:
+        """Of the labels at the true function: below zero where a label is wrong."""
+        return self.y * np.interp(self.x, GRID, self.target)
+
+    def thinned(self, step: int) -> Data:
+        """Every `step`-th row: enough to see that an experiment runs."""
+        return self._replace(x=self.x[::step], y=self.y[::step])
+
 
 def kernel(x: np.ndarray, z: np.ndarray, amplitude: float = AMPLITUDE, length: float = LENGTH) -> np.ndarray:
     """The paper's K(x, z), without a bias."""
     return amplitude * np.exp(-0.5 * (np.subtract.outer(x, z) / length) ** 2)
 
 
+@cache
 def draw(n: int, seed: int) -> Data:
     """A data set from the joint model (6): the function has survived n rows, inputs follow (12), labels (10)."""
     found = sample_svm_data(kernel(GRID, GRID), n, C, np.random.default_rng([2002, n, seed]))
@@ -53,18 +66,16 @@ def corrupt_set() -> Data:
     return draw(50, 10)
 
 
-def evidences(problem: Problem, seed: int = 0, se: float = 0.3, max_draws: int = 20_000) -> dict[str, float]:
-    """All evidences per row, as the paper plots them: three naive ones, and the logarithms of both normalisers."""
-    options = {"se": se, "max_draws": max_draws}
+def evidences(
+    data: Data, C: float, amplitude: float, length: float, se: float = 0.3, max_draws: int = 20_000, seed: int = 0
+) -> np.ndarray:
+    """Of each of `PARTS` in nats, the value and its standard error: naive evidences, logarithms of both normalisers."""
+    here, options = problem(data, C, amplitude, length), {"se": se, "max_draws": max_draws}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)  # corners of a grid where the error stays above se
-        found = {
-            method: svm_log_evidence(problem, seed, "naive", method, **options)
-            for method in ("sampled", "corrected", "laplace")
-        }
-        found["N"] = log_normaliser(problem, seed, "conditional", **options)
-        found["N-hat"] = log_normaliser(problem, seed, "joint", **options)
-    return {name: estimate.value / problem.size for name, estimate in found.items()}
+        found = [svm_log_evidence(here, seed, "naive", method, **options) for method in ("sampled", *APPROXIMATIONS)]
+        found += [log_normaliser(here, seed, kind, **options) for kind in ("conditional", "joint")]
+    return np.array([(estimate.value, estimate.se or 0.0) for estimate in found])
 
 
 def slopes(
@@ -84,4 +95,4 @@ def root(log_values: np.ndarray, slopes: np.ndarray) -> float:
     cubic = np.polynomial.Polynomial.fit(log_values, slopes, 3)
     fine = np.linspace(log_values[0], log_values[-1], 2001)
     falls = np.flatnonzero(cubic(fine) > 0)
-    return float(np.exp(fine[falls[-1]]))
+    return float(np.exp(fine[falls[-1]])) if falls.size else float(np.exp(log_values[0]))
