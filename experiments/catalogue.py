@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
 FOLDERS = {
@@ -21,7 +20,8 @@ FOLDERS = {
 }
 
 
-SAYS = ("DATA", "MINUTES", "REASONS")  # literals in which a file speaks of itself; they change no result
+SAYS = ("DATA", "MINUTES", "REASONS")  # literals in which a file speaks of itself
+PLUMBING = ("findings", "sizes", "runner", "catalogue", "page")  # modules that change no figure
 
 
 class UnknownExperimentError(ValueError):
@@ -65,14 +65,11 @@ def read(path: Path) -> Experiment | None:
     if not any(isinstance(node, ast.FunctionDef) and node.name == "run" for node in tree.body):
         return None
     title, _, text = (ast.get_docstring(tree) or "").partition("\n")
-    said: dict[str, Any] = {}
-    code = []
-    for node in tree.body[1:]:  # the first is the docstring
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(target, ast.Name) and target.id in SAYS:
-            said[target.id] = ast.literal_eval(node.value)
-        else:
-            code.append(ast.dump(node))
+    said = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in SAYS
+    }
     return Experiment(
         name=f"{path.parent.name}/{path.stem}",
         path=path,
@@ -81,8 +78,32 @@ def read(path: Path) -> Experiment | None:
         data=tuple(said.get("DATA", ())),
         minutes=float(said.get("MINUTES", 1.0)),
         reasons=said.get("REASONS", {}),
-        fingerprint=hashlib.sha256("".join(code).encode()).hexdigest()[:12],
+        fingerprint=hashlib.sha256("".join(code_of(path, set())).encode()).hexdigest()[:12],
     )
+
+
+def code_of(path: Path, seen: set[Path]) -> list[str]:
+    """The code of a file and of the modules beside it that it imports, without what changes no figure."""
+    seen.add(path)
+    code = []
+    for node in ast.parse(path.read_text(encoding="utf-8")).body[1:]:  # the first is the docstring
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not (isinstance(target, ast.Name) and target.id in ("MINUTES", "REASONS")):
+            code.append(ast.dump(node))
+        for name in imported(node):
+            other = HERE.joinpath(*name.split(".")).with_suffix(".py")
+            if name not in PLUMBING and other.is_file() and other not in seen:
+                code += code_of(other, seen)
+    return code
+
+
+def imported(node: ast.stmt) -> list[str]:
+    """Modules that a line may import: the named ones, and names taken from them."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
 
 
 def natural(name: str) -> list[int | str]:

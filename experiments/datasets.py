@@ -53,13 +53,16 @@ class Split(NamedTuple):
 
 def directories() -> list[Path]:
     """Where data files may be, in the order of looking."""
-    places = [Path(__file__).resolve().parents[2] / "shared" / "data", os.environ.get("BAYESPOINT_DATA")]
-    return [Path(place) for place in places if place and Path(place).is_dir()]
+    neighbour, named = Path(__file__).resolve().parents[2] / "shared" / "data", os.environ.get("BAYESPOINT_DATA")
+    if named and not Path(named).is_dir():
+        raise DataNotFoundError(f"BAYESPOINT_DATA is {named!r}, and there is no such directory.")
+    return [Path(place) for place in (neighbour, named) if place and Path(place).is_dir()]
 
 
 def at_hand(*names: str) -> bool:
-    """Are the files of all these sets here?"""
-    return all(any((place / f"{name}.npz").is_file() for place in directories()) for name in names)
+    """Are all these sets here, or made on the spot?"""
+    here = directories()
+    return all(name in GENERATED or any((place / f"{name}.npz").is_file() for place in here) for name in names)
 
 
 def load_arrays(name: str) -> dict[str, np.ndarray]:
@@ -93,11 +96,12 @@ def from_openml(name: str) -> dict[str, np.ndarray]:
 
 def two_classes_of(name: str, bunch: Any) -> dict[str, np.ndarray]:
     _, _, positive, standardised = OPENML[name]
-    columns = [column.cat.codes if column.dtype == "category" else column for _, column in bunch.data.items()]
+    data = bunch.data.dropna()  # breast-cancer has rows with missing values
+    columns = [column.cat.codes if column.dtype == "category" else column for _, column in data.items()]
     X = np.column_stack(columns).astype(float)
     if standardised:
         X = (X - X.mean(axis=0)) / X.std(axis=0)
-    return {"X": X, "y": np.where(bunch.target.astype(str).isin(positive), 1, -1)}
+    return {"X": X, "y": np.where(bunch.target[data.index].astype(str).isin(positive), 1, -1)}
 
 
 def digits_of(name: str, bunch: Any) -> dict[str, np.ndarray]:

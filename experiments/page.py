@@ -47,8 +47,8 @@ Looked for in `../shared/data` beside the repository, then in the directory name
 """
 SPEED_HEAD = """## Speed
 
-What the programs in `benchmarks` printed; `make bench` runs them. Every figure is a ratio of two programs in one run,
-on two cores of a shared machine.
+What the programs in `benchmarks` printed; `make bench` runs them. Figures that count are ratios of two programs in one
+run.
 """
 
 
@@ -58,8 +58,9 @@ def load(experiment: Experiment) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     record = json.loads(path.read_text(encoding="utf-8"))
-    if "figures" not in record:  # of an older form
+    if "core_seconds" not in record:  # of an older form
         return None
+    record["current"] = record["fingerprint"] == experiment.fingerprint
     for row in record["figures"]:
         if row["verdict"] in NEEDS_REASON:
             row["why"] = row["why"] or experiment.reason(row["what"])
@@ -121,7 +122,7 @@ def section(experiment: Experiment, record: dict[str, Any] | None) -> str:
             reasons.setdefault(row["why"] or "no reason found.", []).append(row["what"])
     lines += [f"- *{', '.join(whats)}*: {why}" for why, whats in reasons.items()] + [""] * bool(reasons)
     made = f"Seed: {record['seed']}. {record['seconds']:.0f} s ({record['core_seconds']:.0f} s of processor time), "
-    made += f"{record['date']}, "
+    made += f"{record['date']}, " + ("" if record["current"] else "**by older code**, ")
     made += f"bayespoint {record['versions']['bayespoint']}. [JSON](results/{experiment.stem}.json)"
     conditions = plain_text(record["conditions"])
     return "\n".join([*lines, f"<sub>{cell(conditions)}. {cell(made)}</sub>", ""])
@@ -145,7 +146,12 @@ def summary(records: dict[str, dict[str, Any] | None], names: dict[str, Experime
 
 def differences(records: dict[str, dict[str, Any] | None]) -> str:
     """All that is not as the papers have it, in one place."""
-    lines = ["## Where we differ from the papers", "", "| | | paper | ours | | reason found |", "|---" * 6 + "|"]
+    lines = [
+        "## Where we differ from the papers, or miss what we claim",
+        "",
+        "| | | paper | ours | | reason found |",
+        "|---" * 6 + "|",
+    ]
     for name, record in records.items():
         for row in record["figures"] if record else ():
             if row["verdict"] in NEEDS_REASON:

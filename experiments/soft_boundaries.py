@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step, readouts
 from bayespoint.engines import EP
 from datasets import random_split
-from findings import Number, Statement
+from findings import Findings, Number, Statement
 from herbrich2001 import toy
 from machines import hard_margin
 from sizes import Size
@@ -59,28 +60,43 @@ def figures(found: dict[str, tuple[Any, np.ndarray]]) -> list[Number | Statement
         rows.append(
             Statement(
                 f"{name}: least errors over lambda",
-                "that of the SVM is close to, or just above, that of the BPM",
+                "the SVM comes within reach of the BPM (here: a tenth of its error) and not below it",
                 f"{text}; difference {gap.mean():.2f} (se {se:.2f})",
-                bool(-2 * se <= gap.mean() <= 2.0),
+                bool(-2 * se <= gap.mean() <= 0.1 * mean[best[1], 1] + 2 * se),
             )
         )
         apart = errors[:, :, 0] - errors[:, :, 1]
         ends = [(apart[:, k].mean(), apart[:, k].std(ddof=1) / np.sqrt(count)) for k in (0, -1)]
+        closer = np.sign(ends[0][0]) * apart[:, 0] - np.sign(ends[1][0]) * apart[:, -1]  # of distances, set by set
         rows.append(
             Statement(
                 f"{name}: SVM less BPM, hard boundary and largest lambda",
                 "the SVM approaches the BPM as lambda grows",
                 "; ".join(f"{gap:.2f} (se {se:.2f})" for gap, se in ends),
-                bool(abs(ends[1][0]) < abs(ends[0][0]) + 2 * ends[1][1]),
+                bool(closer.mean() > 2 * closer.std(ddof=1) / np.sqrt(count)),
             )
         )
     return rows
 
 
-def draw(figure: Any, found: dict[str, tuple[Any, np.ndarray]]) -> None:
+def draw(found: dict[str, tuple[Any, np.ndarray]]) -> Figure:
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
     for axis, (name, (softness, errors)) in zip(figure.subplots(1, 2), found.items(), strict=True):
         mean, se = errors.mean(axis=0), errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
         for k, machine in enumerate(MACHINES):
             axis.errorbar(softness, mean[:, k], se[:, k], marker="o", ms=3, capsize=2, label=machine)
         axis.set(title=name, xlabel=r"$\lambda$", ylabel="test error in %")
         axis.legend()
+    return figure
+
+
+def compare(size: Size, name: str, sigma: float, softness: tuple[float, ...]) -> Findings:
+    """All of it, for the toy and one data set."""
+    found = curves(size, name, sigma, softness)
+    return Findings(
+        figures(found),
+        draw(found),
+        seed="toy k: generator [2001, k]; division k: generator [20010101, k]",
+        conditions={"sigma": sigma, "repeats": {one: len(errors) for one, (_, errors) in found.items()}},
+        details={one: {"lambda": s, "mean": errors.mean(axis=0)} for one, (s, errors) in found.items()},
+    )

@@ -3,10 +3,11 @@
 Images of 8 x 8 pixels (means of four), 100 training rows, settings chosen on the rest of the training images, ten
 divisions of each pair. The paper gives the number of settings and not their values: here 11 phi from 0.05 to 3 and 12 C
 from 0.001 to 100 for the Gaussian margin machine, C from 1e-4 to 1e4 for the support vector machine. Neither has an
-offset, as in the paper; a support vector machine with an intercept stands beside them. Left: mean test error of each
-pair over the divisions, middle: its standard deviation, right: errors of the mean and of Gibbs draws against eta for
-3 against 8 (and over all pairs, which is ours), with the C that is best for each eta on the validation rows. Counts
-have standard errors by a bootstrap over divisions; the paper's, from as many divisions, are taken to have the same.
+offset, as the paper writes them; a support vector machine with an intercept stands beside them. Left: mean test error
+of each pair over the divisions, middle: its standard deviation, right: errors of the mean and of Gibbs draws against
+eta for 3 against 8 (and over all pairs, which is ours), with the C that is best for each eta on the validation rows.
+Counts have standard errors by a bootstrap over divisions; the paper's, from as many divisions, are taken to have the
+same.
 """
 
 from __future__ import annotations

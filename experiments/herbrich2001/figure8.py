@@ -7,25 +7,14 @@ are one standard error.
 
 from __future__ import annotations
 
-from matplotlib.figure import Figure
-
 import soft_boundaries
 from findings import Findings
 from sizes import Size
 
 DATA = ("heart",)
 MINUTES = 0.7
-SIGMA, SOFTNESS = 3.0, (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+SOFTNESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def run(size: Size) -> Findings:
-    found = soft_boundaries.curves(size, "heart", SIGMA, SOFTNESS)
-    picture = Figure(figsize=(10, 3.8), layout="constrained")
-    soft_boundaries.draw(picture, found)
-    return Findings(
-        soft_boundaries.figures(found),
-        picture,
-        seed="toy k: generator [2001, k]; division k: generator [20010101, k]",
-        conditions={"sigma": SIGMA, "repeats": {name: len(errors) for name, (_, errors) in found.items()}},
-        details={name: {"lambda": s, "mean": errors.mean(axis=0)} for name, (s, errors) in found.items()},
-    )
+    return soft_boundaries.compare(size, "heart", 3.0, SOFTNESS)

@@ -76,7 +76,7 @@ def run(size: Size) -> Findings:
     return Findings(
         figures,
         draw(found),
-        seed="0 to 2 (mnist), 0 to 9 (usps)",
+        seed="run k: k",
         conditions={"permutations": 10, "softness": 0, "images": "of unit length"},
         details=details,
     )

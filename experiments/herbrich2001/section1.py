@@ -52,7 +52,7 @@ def run(size: Size) -> Findings:
             paper = law if zeta == largest else None
             se = rows[:, k].std(ddof=1) / np.sqrt(len(rows))
             what = f"{machine}: zeta x error at zeta = {zeta}"
-            figures.append(Number(what, rows[:, k].mean(), paper, se, goal="lower", rounding=0.005))
+            figures.append(Number(what, rows[:, k].mean(), paper, se, rounding=0.005))
     gap = found[largest][:, 1] - found[largest][:, 0]
     figures.append(
         Statement(

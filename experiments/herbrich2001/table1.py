@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import Billiard
 from datasets import Split, random_split, splits
-from findings import Findings, Number
+from findings import Findings, Number, Statement
 from machines import hard_margin
 from sizes import Size
 
@@ -55,6 +55,11 @@ def p_value(svm: np.ndarray, bpm: np.ndarray) -> float:
     return float(ttest_rel(svm, bpm, alternative="less").pvalue)
 
 
+def conclusion(p: float) -> str:
+    """At a level of 2.5 % on either side."""
+    return "yes" if p >= 0.975 else "no, worse" if p <= 0.025 else "open"
+
+
 def run(size: Size) -> Findings:
     count = size.pick(100, 3)
     names = size.pick(DATA, ("thyroid", "sonar"))
@@ -69,7 +74,14 @@ def run(size: Size) -> Findings:
             what = f"{name}, {machine}, error in %"
             figures.append(Number(what, mean[k], paper, se[k], paper_se, "lower", 0.05))
         ours = p_value(rows[:, 0], rows[:, 2])
-        figures.append(Number(f"{name}, p-value of BPM by billiard", ours, p, rounding=0.05))
+        figures.append(
+            Statement(
+                f"{name}, t-test: is the BPM (by billiard) better?",
+                f"p = {p:.2f}, {conclusion(p)}",
+                f"p = {ours:.4f}, {conclusion(ours)}",
+                conclusion(p) == conclusion(ours),
+            )
+        )
     means = {
         machine: float(np.mean([rows[:, k].mean() for rows in table.values()])) for k, machine in enumerate(MACHINES)
     }

@@ -97,15 +97,6 @@ def run(size: Size) -> Findings:
             Number(f"Error of draws in nats, asked for {GOAL}, {case}", rms["sampled"]),
             Number(f"Time of chaining over that of draws for an error of {GOAL} nat, {case}", factor),
         ]
-    rms = float(np.sqrt(np.mean(table["RBF, n = 50"][:, METHODS.index("chaining"), 1] ** 2)))
-    figures.append(
-        Statement(
-            "Sweeps of each link of the chain, n = 50",
-            "a thousand or more for a reliable estimate",
-            f"{50 if size.quick else SWEEPS[50]} leave an error of {rms:.2f} nats, {rms / 50:.3f} per row",
-            bool(rms > GOAL),
-        )
-    )
     return Findings(
         figures,
         draw(table),

@@ -17,7 +17,7 @@ from bayespoint.evidence.svm import svm_log_evidence
 from bayespoint.exceptions import InferenceWarning
 from findings import Findings, Number, Statement
 from sizes import Size
-from sollich2002 import toy
+from sollich2002 import surfaces, toy
 
 MINUTES = 3.1
 COLOURS = {"naive": "C0", "joint": "C1", "conditional": "C2"}
@@ -57,12 +57,6 @@ def point(data: toy.Data, amplitude: float, se: float) -> np.ndarray:
     return toy.evidences(data, toy.C, amplitude, toy.LENGTH, se=se, max_draws=40_000)
 
 
-def lead(values: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
-    """Largest value beyond that at the end of the curve, and its standard error."""
-    top = int(values.argmax())
-    return float(values[top] - values[-1]), float(np.hypot(errors[top], errors[-1])) if top < len(values) - 1 else 0.0
-
-
 def run(size: Size) -> Findings:
     amplitudes, se = np.geomspace(0.1, 100, size.pick(13, 2)), size.pick(0.2, 0.5)
     sets = {"one label wrong": toy.corrupt_set(), "no label wrong": toy.clean_set()}
@@ -73,8 +67,10 @@ def run(size: Size) -> Findings:
     figures: list[Number | Statement] = []
     for name, finite in (("one label wrong", True), ("no label wrong", False)):
         for kind in ("joint", "conditional"):
-            values, errors = found[name][kind]
-            gap, error = lead(values, errors)
+            values = found[name][kind][0]
+            top, end = ((toy.C, amplitudes[k], toy.LENGTH) for k in (int(values.argmax()), -1))
+            effort = size.pick((0.1, 80_000), (1.0, 1_000))
+            gap, error = surfaces.lead(sets[name].thinned(step), kind, top, end, effort) if top != end else (0.0, 0.0)
             figures.append(
                 Statement(
                     f"Maximum of the {kind} evidence in K0, {name}",

@@ -26,11 +26,21 @@ class Surface(NamedTuple):
         """Where it is largest."""
         return tuple(int(k) for k in np.unravel_index(self.values.argmax(), self.values.shape))
 
-    def lead(self, inside: np.ndarray, edge: np.ndarray) -> tuple[float, float]:
-        """Largest value among one set of points over that among another, and its standard error."""
-        a, b = (np.flatnonzero(where)[self.values[where].argmax()] for where in (inside, edge))
-        values, errors = self.values.ravel(), self.errors.ravel()
-        return float(values[a] - values[b]), float(np.hypot(errors[a], errors[b]))
+    def best(self, among: np.ndarray) -> tuple[int, int]:
+        """Where it is largest among some points."""
+        return tuple(int(k) for k in np.unravel_index(np.where(among, self.values, -np.inf).argmax(), among.shape))
+
+
+def lead(
+    data: toy.Data, kind: str, one: np.ndarray, other: np.ndarray, effort: tuple[float, int]
+) -> tuple[float, float]:
+    """Evidence of one point (C, K0, l) beyond that of another, with draws of its own: the chosen are lucky ones."""
+    found = [np.array(toy.evidences(data, *point, *effort, seed=1)) for point in (one, other)]
+    names, norm = list(toy.PARTS), NORMS[kind]
+    values = [part[names.index("sampled")] for part in found]
+    norms = [part[names.index(norm)] if norm else np.zeros(2) for part in found]
+    gap = (values[0][0] - norms[0][0]) - (values[1][0] - norms[1][0])
+    return float(gap), float(np.sqrt(sum(part[1] ** 2 for part in (*values, *norms))))
 
 
 def compute(size: Size, data: toy.Data, points: np.ndarray) -> dict[tuple[str, str], Surface]:

@@ -33,13 +33,16 @@ def experiments_directory() -> Path:
     >>> experiments_directory().name
     'experiments'
     """
-    here = Path.cwd()
-    named = os.environ.get("BAYESPOINT_EXPERIMENTS")
-    places = [Path(named)] if named else [home / "experiments" for home in (here, *here.parents)]
-    places.append(Path(__file__).resolve().parents[2] / "experiments")
-    for place in places:
-        if (place / _RUNNER).is_file():
+    here, named = Path.cwd(), os.environ.get("BAYESPOINT_EXPERIMENTS")
+    homes = [
+        *(home / "experiments" for home in (here, *here.parents)),
+        Path(__file__).resolve().parents[2] / "experiments",
+    ]
+    for place in [Path(named)] if named else homes:
+        if all((place / module).is_file() for module in (_RUNNER, "catalogue.py", "findings.py")):
             return place
+    if named:
+        raise FileNotFoundError(f"BAYESPOINT_EXPERIMENTS is {named!r}, and the experiments are not there.")
     raise FileNotFoundError(
         "The experiments are part of the repository, not of the installed package: run this in a checkout of it, or "
         "name its experiments directory in BAYESPOINT_EXPERIMENTS."

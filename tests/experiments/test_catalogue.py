@@ -3,6 +3,7 @@ import importlib
 
 import pytest
 
+import catalogue
 from catalogue import FOLDERS, HERE, UnknownExperimentError, experiments, read, select
 
 ASKED_FOR = {
@@ -83,6 +84,20 @@ def test_words_change_no_fingerprint_but_code_does(tmp_path):
     before = fingerprint(SOURCE)
     assert fingerprint(SOURCE.replace("Text", "Other").replace("why", "because") + "# a comment\n") == before
     assert fingerprint(SOURCE.replace("X = 1", "X = 2")) != before
+
+
+def test_a_change_in_a_helper_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalogue, "HERE", tmp_path)
+    (tmp_path / "paper").mkdir()
+    helper, deeper, one = (tmp_path / "paper" / f"{name}.py" for name in ("helper", "deeper", "one"))
+    one.write_text(SOURCE.replace("X = 1", "from paper import helper\nX = 1"))
+    helper.write_text('"""Text."""\nfrom paper.deeper import Y')
+    deeper.write_text('"""Text."""\nY = 1')
+    before = read(one).fingerprint
+    deeper.write_text('"""Other text."""\nY = 1')
+    assert read(one).fingerprint == before
+    deeper.write_text('"""Text."""\nY = 2')
+    assert read(one).fingerprint != before
 
 
 def test_reasons_go_by_pattern(tmp_path):

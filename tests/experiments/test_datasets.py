@@ -29,6 +29,7 @@ def test_the_neighbour_comes_before_the_named_directory(nowhere, monkeypatch):
     assert datasets.load_arrays("heart")["X"] == 2.0
     assert datasets.at_hand("heart")
     assert not datasets.at_hand("heart", "sonar")
+    assert datasets.at_hand("waveform")  # made on the spot
 
 
 def test_a_set_that_is_nowhere_gets_a_sentence(nowhere):
@@ -36,6 +37,12 @@ def test_a_set_that_is_nowhere_gets_a_sentence(nowhere):
         datasets.DataNotFoundError, match=r"put crabs\.npz into a directory and name it in BAYESPOINT_DATA"
     ):
         datasets.load_arrays("crabs")
+
+
+def test_a_directory_that_is_not_there_is_said(nowhere, monkeypatch):
+    monkeypatch.setenv("BAYESPOINT_DATA", str(nowhere / "none"))
+    with pytest.raises(datasets.DataNotFoundError, match="there is no such directory"):
+        datasets.load_arrays("heart")
 
 
 def test_no_network_gets_a_sentence(nowhere, monkeypatch):
@@ -52,8 +59,8 @@ def test_two_classes_from_openml(nowhere, monkeypatch):
 
     def fetch(name, version, as_frame):
         asked.append((name, version, as_frame))
-        data = pd.DataFrame({"a": [1.0, 2.0, 6.0], "b": pd.Categorical(["x", "y", "x"])})
-        return Bunch(data=data, target=pd.Series(["1", "2", "3"], dtype="category"))
+        data = pd.DataFrame({"a": [1.0, 9.0, 2.0, 6.0], "b": pd.Categorical(["x", None, "y", "x"])})
+        return Bunch(data=data, target=pd.Series(["1", "1", "2", "3"], dtype="category"))
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
     arrays = datasets.load_arrays("thyroid")

@@ -106,10 +106,15 @@ def test_what_is_done_is_not_done_again(house):
 
 def test_a_run_that_was_stopped_goes_on(house):
     house.add("herbrich2001/one.py", GOOD)
-    house.add("herbrich2001/two.py", GOOD.replace("    return", "    import time; time.sleep(60)\n    return"))
+    house.add("herbrich2001/two.py", GOOD.replace("    return", "    import time; time.sleep(3600)\n    return"))
     command = [sys.executable, str(house.home / "runner.py"), "--jobs", "2", "--results", str(house.home / "../found")]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 60
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # some shells have it ignored
+    )
+    end = time.monotonic() + 600
     while "herbrich2001_one.json" not in house.files() or house.runs() < 2:
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -139,6 +144,39 @@ def test_a_failure_stops_nothing_and_leaves_nothing_half_written(house, source):
     assert "bad: failed" in done.stdout
     assert house.record("herbrich2001_good")["figures"][0]["verdict"] == "agrees"
     assert not [name for name in house.files() if "bad" in name]
+
+
+def test_an_experiment_that_is_killed_has_failed(house):
+    house.add("herbrich2001/one.py", GOOD.replace("    return", "    import os; os.kill(os.getpid(), 9)\n    return"))
+    done = house.run()
+    assert done.returncode == 1
+    assert "one: failed" in done.stdout
+
+
+BUSY = '''"""Figure 1: a title.
+
+Some text."""
+import time
+from matplotlib.figure import Figure
+from findings import Findings, Number
+def work(k):
+    end = time.process_time() + 1
+    while time.process_time() < end:
+        pass
+    return k
+def run(size):
+    return Findings([Number("sum", sum(size.map(work, [(1,), (2,)])))], Figure(), seed=0)
+'''
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_processor_time_is_that_of_all_processes(house, jobs):
+    house.add("herbrich2001/one.py", BUSY)
+    house.run("herbrich2001/one", "--jobs", str(jobs))
+    record = house.record("herbrich2001_one")
+    assert record["processes"] == jobs
+    assert record["figures"][0]["ours"] == 3
+    assert record["core_seconds"] >= 2
 
 
 def test_missing_data_are_said_and_skipped(house):
@@ -203,6 +241,9 @@ def test_reproduce_needs_a_checkout(monkeypatch, tmp_path, capsys):
     assert "checkout" in capsys.readouterr().err
     monkeypatch.setenv("BAYESPOINT_EXPERIMENTS", str(HERE))
     assert reproduce.experiments_directory() == HERE
+    monkeypatch.setenv("BAYESPOINT_EXPERIMENTS", str(tmp_path))
+    assert main(["reproduce", "--list"]) == 2
+    assert "the experiments are not there" in capsys.readouterr().err
 
 
 def test_reproduce_is_found_from_below(monkeypatch):
