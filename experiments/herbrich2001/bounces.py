@@ -22,7 +22,11 @@ from herbrich2001.table1 import PAPER, division
 from sizes import Size
 
 DATA = ("banana", "diabetis", "waveform", "ionosphere")
-MINUTES = 4
+MINUTES = 1.2
+REASONS = {
+    "ionosphere*": "210 rows with a narrow kernel: version space is not elongated, and 300 bounces do. So stopping is "
+    "not why the paper's figure for ionosphere is higher than ours."
+}
 BOUNCES = (300, 1000, 3000, 10_000, 30_000)
 STOPPED = 1000  # bounces, about, after which the paper's tolerance stopped with 400 rows
 

@@ -19,7 +19,11 @@ from findings import Findings, Number, Statement
 from sizes import Size
 
 DATA = ("mnist",)
-MINUTES = 2
+MINUTES = 1.5
+REASONS = {
+    "range*": "not found: errors on our images are smaller. Which images the paper took is not published; ten random "
+    "choices of ours differ little."
+}
 TRAIN, TEST, DRAWS = 188, 453, 1000
 WHITE = 255.0  # grey values and the constant of the kernel are divided by it: the same directions, no overflow
 KERNEL = DotProduct(1.0 / WHITE, "fixed") ** 5

@@ -19,7 +19,7 @@ from datasets import at_hand, load_arrays, splits
 pytestmark = pytest.mark.slow
 
 needs_data = pytest.mark.skipif(
-    not at_hand("usps", "diabetis"), reason="no data: name a directory with usps.npz and diabetis.npz in BAYESPOINT_DATA"
+    not at_hand("usps", "diabetis"), reason="no data: put usps.npz and diabetis.npz where datasets.py looks"
 )
 ERRORS = 4.5
 REPEATS = 20
