@@ -73,7 +73,8 @@ def anchor(name: str) -> str:
 
 
 def cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    """What can stand in a table: one line, no bars, and nothing that looks like a tag."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def number(value: float) -> str:
@@ -112,7 +113,7 @@ def plain_text(conditions: dict[str, Any]) -> str:
 
 
 def section(experiment: Experiment, record: dict[str, Any] | None) -> str:
-    lines = [f"### {experiment.name}", "", f"**{experiment.title}** {' '.join(experiment.text.split())}", ""]
+    lines = [f"### {experiment.name}", "", f"**{cell(experiment.title)}** {cell(experiment.text)}", ""]
     if record is None:
         return "\n".join([*lines, "Not run yet.", ""])
     lines += [f"![{experiment.title}](results/{experiment.stem}.png)", "", *figure_rows(record), ""]
@@ -120,7 +121,7 @@ def section(experiment: Experiment, record: dict[str, Any] | None) -> str:
     for row in record["figures"]:
         if row["verdict"] in NEEDS_REASON:
             reasons.setdefault(row["why"] or "no reason found.", []).append(row["what"])
-    lines += [f"- *{', '.join(whats)}*: {why}" for why, whats in reasons.items()] + [""] * bool(reasons)
+    lines += [f"- *{cell(', '.join(whats))}*: {cell(why)}" for why, whats in reasons.items()] + [""] * bool(reasons)
     made = f"Seed: {record['seed']}. {record['seconds']:.0f} s ({record['core_seconds']:.0f} s of processor time), "
     made += f"{record['date']}, " + ("" if record["current"] else "**by older code**, ")
     made += f"bayespoint {record['versions']['bayespoint']}. [JSON](results/{experiment.stem}.json)"

@@ -34,7 +34,7 @@ def test_both_figures_stand_side_by_side(one):
 
 def test_differences_have_their_reasons(one):
     assert "- *shape*: it was squeezed" in one
-    assert "- *error | %*: no reason found." in one
+    assert r"- *error \| %*: no reason found." in one
 
 
 def test_conditions_seed_and_time_are_said(one):
