@@ -108,7 +108,7 @@ def kernels(rows):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="leave out what takes more than a few seconds")
-    parser.add_argument("--conic", default="4,8,16")
+    parser.add_argument("--conic", default="4,8,16,32")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     against_a_conic_solver([int(d) for d in options.conic.split(",")])

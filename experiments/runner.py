@@ -33,8 +33,8 @@ from page import write_page
 from sizes import Size
 
 RESULTS = HERE / "results"
-DONE, NO_DATA, FAILED = 0, 3, 1
-WORDS = {NO_DATA: "skipped, no data", FAILED: "failed"}
+DONE, FAILED, NO_DATA, STOPPED = 0, 1, 3, 130
+WORDS = {DONE: "done", NO_DATA: "skipped, no data"}
 
 
 def results_directory(quick: bool, given: str | None = None) -> Path:
@@ -156,6 +156,8 @@ def run_one(experiment: Experiment, size: Size, directory: Path) -> int:
     except DataNotFoundError as error:
         print(f"{experiment.name}: {error}", file=sys.stderr)
         return NO_DATA
+    except KeyboardInterrupt:
+        return STOPPED
     print(f"{experiment.name}: {experiment.title}\n{show(record)}", flush=True)
     return DONE
 
@@ -187,7 +189,7 @@ def run_side_by_side(todo: Sequence[Experiment], options: argparse.Namespace) ->
                 process, since = running.pop(name)
                 statuses[name] = process.returncode
                 took, all_in_all = time.perf_counter() - since, (time.perf_counter() - begin) / 60
-                word = WORDS.get(process.returncode, "done" if process.returncode == DONE else "failed")
+                word = WORDS.get(process.returncode, "failed")
                 count = f"[{len(statuses)}/{len(todo)}, {all_in_all:.1f} min]"
                 print(f"{count} {name}: {word} in {took:.0f} s", flush=True)
     finally:
@@ -235,10 +237,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{len(chosen) - len(todo)} of {len(chosen)} have results already (--again runs them, too)")
     try:
         statuses = run_side_by_side(todo, options)
+    except KeyboardInterrupt:
+        print("Stopped; what is done is kept, and the same command goes on from here.", file=sys.stderr)
+        return STOPPED
     finally:
         if not options.quick and not options.results:
             write_page()
-    return int(any(status not in (DONE, NO_DATA) for status in statuses.values()))
+    return FAILED if any(status not in (DONE, NO_DATA) for status in statuses.values()) else DONE
 
 
 if __name__ == "__main__":

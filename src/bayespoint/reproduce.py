@@ -73,4 +73,9 @@ def run(arguments: Sequence[str]) -> int:
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 2
-    return subprocess.call([sys.executable, str(directory / _RUNNER), *arguments])
+    with subprocess.Popen([sys.executable, str(directory / _RUNNER), *arguments]) as runner:
+        while True:
+            try:
+                return runner.wait()
+            except KeyboardInterrupt:
+                continue  # the terminal has told the runner, too: let it put its things in order

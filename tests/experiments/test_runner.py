@@ -111,7 +111,8 @@ def test_a_run_that_was_stopped_goes_on(house):
     process = subprocess.Popen(
         command,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # some shells have it ignored
     )
     end = time.monotonic() + 600
@@ -119,7 +120,10 @@ def test_a_run_that_was_stopped_goes_on(house):
         assert time.monotonic() < end
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    process.wait()
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "what is done is kept" in said
+    assert "Traceback" not in said
     assert house.files() == ["herbrich2001_one.json", "herbrich2001_one.png"]
     house.add("herbrich2001/two.py", GOOD)
     assert house.run().returncode == 0
