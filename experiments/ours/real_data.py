@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
+from bayespoint.metrics import expected_calibration_error
 from datasets import splits
 from findings import Findings, Number, Statement
 from sizes import Size
@@ -69,13 +70,6 @@ def methods(n_features: int) -> dict[str, object]:
     }
 
 
-def calibration_error(y: np.ndarray, p: np.ndarray, bins: int = 10) -> float:
-    """Expected calibration error of P(+1) over `bins` bins of equal width, weighted by their share."""
-    bin_of = np.minimum((p * bins).astype(int), bins - 1)
-    gaps = [abs(np.mean(p[bin_of == b] - (y[bin_of == b] > 0))) * np.mean(bin_of == b) for b in np.unique(bin_of)]
-    return float(np.sum(gaps))
-
-
 def measure(name: str, index: int) -> list[list[float]]:
     """Figures of all methods on one division, of shape (method, column)."""
     split = splits(name, index + 1)[index]
@@ -88,7 +82,12 @@ def measure(name: str, index: int) -> list[list[float]]:
             p = estimator.fit(X_train, split.y_train).predict_proba(X_test)[:, 1]
         error, brier = 100 * np.mean((p > 0.5) != positive), np.mean((p - positive) ** 2)
         loss = log_loss(positive, p, labels=[False, True])
-        rows.append([float(v) for v in (error, loss, brier, calibration_error(split.y_test, p))])
+        rows.append(
+            [
+                float(v)
+                for v in (error, loss, brier, expected_calibration_error(positive, p, n_bins=10, strategy="uniform"))
+            ]
+        )
     return rows
 
 
