@@ -7,6 +7,8 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import multivariate_normal
 
+from bayespoint import RejectingClassifier
+
 
 def log_likelihood(step, margin):
     """log of noise + (1 - 2 noise) Phi(margin / sqrt(softness))."""
@@ -164,3 +166,12 @@ def central_difference(function, theta, step=1e-4):
         return (8 * near - far) / (12 * step)
 
     return np.array([along(i) for i in range(len(theta))])
+
+
+def stratified(inner, X, y, rng, **options):
+    """A `RejectingClassifier` that is wrong on purpose: half of each class calibrates, and none of a class of one."""
+    part = np.zeros(len(y), dtype=bool)
+    for label in np.unique(y):
+        rows = rng.permutation(np.flatnonzero(y == label))
+        part[rows[: len(rows) // 2]] = True
+    return RejectingClassifier(inner.fit(X[~part], y[~part]), calibration="prefit", **options).fit(X[part], y[part])

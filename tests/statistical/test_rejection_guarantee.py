@@ -9,6 +9,13 @@ binomial tail.
     bayes point            0.005 0.491   0.545 0.791
     banana                 0.020 0.591   0.445 0.675
     waveform               0.030 0.677   0.525 0.726
+
+Classes of few rows: a tenth of the rows in classes of their own at a risk of 0.05, where everything must be rejected,
+and 400 classes by Zipf's law in 400 rows at a risk of 0.1; on the right for calibration rows by class.
+
+    one-off, probability   0.000 0.000   1.000 1.000
+    Zipf, probability      0.000 0.000   0.515 0.608
+    Zipf, nearness         0.025 0.196   0.110 0.316
 """
 
 import numpy as np
@@ -24,6 +31,7 @@ from bayespoint import BayesPointClassifier, RejectingClassifier
 from bayespoint.exceptions import InferenceWarning
 from bayespoint.rejection import Acceptance
 from datasets import DataNotFoundError, load_arrays
+from witnesses import stratified
 
 pytestmark = [
     pytest.mark.slow,
@@ -56,10 +64,10 @@ def plain_threshold(wrong, confidence, risk):
     return Acceptance(float(ranked[kept]) if kept < len(wrong) else -np.inf, kept, int(errors[kept - 1]), risk)
 
 
-def outcome(threshold, confidence, chance):
+def outcome(threshold, confidence, chance, risk=RISK):
     """Whether the promise is broken on rows with this chance of an error, and the share of them accepted."""
     above = confidence > threshold
-    return bool(above.any() and chance[above].mean() > RISK), above.mean()
+    return bool(above.any() and chance[above].mean() > risk), above.mean()
 
 
 def report(name, proven, plain, record_property):
@@ -94,6 +102,58 @@ def test_the_error_is_as_small_as_promised(name, rng, record_property):
     broken, coverage, control = report(name, proven, plain, record_property)
     assert holds(broken)
     assert coverage.mean() > 0.05  # not by rejecting everything
+    assert not holds(control)
+
+
+CENTRES = 3 * np.random.default_rng(0).normal(size=(400, 5))
+ZIPF = 1 / np.arange(1, 401)
+
+
+def one_off_classes(n, rng):
+    """Two clear classes, and a tenth of the rows anywhere with a label of their own."""
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 2)) + 6 * y[:, None]
+    return X, np.where(rng.random(n) < 0.1, rng.integers(2, 2**62, n), y)
+
+
+def classes_by_zipf(n, rng):
+    """400 classes, each about a centre, the k-th with a frequency as 1 / k: many have a row or none."""
+    y = rng.choice(400, n, p=ZIPF / ZIPF.sum())
+    return CENTRES[y] + 0.3 * rng.normal(size=(n, 5)), y
+
+
+def nearness(fitted, X):
+    return -fitted.kneighbors(X, 1)[0][:, 0]
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes:UserWarning")
+@pytest.mark.parametrize(
+    ("draw", "n", "risk", "confidence", "least"),
+    [
+        (one_off_classes, 600, 0.05, "probability", 0.0),
+        (classes_by_zipf, 400, 0.1, "probability", 0.0),
+        (classes_by_zipf, 400, 0.1, nearness, 0.1),
+    ],
+)
+def test_classes_with_few_rows(draw, n, risk, confidence, least, rng, record_property):
+    """The control calibrates on a share of every class, from which classes of one row are missing."""
+    fresh, labels = draw(4000, rng)
+    inner = KNeighborsClassifier(3 if draw is classes_by_zipf else 15)
+    options = {"risk": risk, "confidence": confidence}
+    proven, by_class = [], []
+    for k in range(SETS):
+        X, y = draw(n, rng)
+        models = (
+            RejectingClassifier(inner, random_state=k, **options).fit(X, y),
+            stratified(inner, X, y, rng, **options),
+        )
+        for model, outcomes in zip(models, (proven, by_class), strict=True):
+            wrong = model.estimator_.predict(fresh) != labels
+            outcomes.append(outcome(model.threshold_, model.confidence_scores(fresh), wrong, risk))
+    name = f"{draw.__name__} {confidence if isinstance(confidence, str) else confidence.__name__}"
+    broken, coverage, control = report(name, proven, by_class, record_property)
+    assert holds(broken)
+    assert coverage.mean() >= least
     assert not holds(control)
 
 

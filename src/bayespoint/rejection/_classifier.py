@@ -22,7 +22,8 @@ from .._typing import Array, RandomState
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..metrics import RejectionCurve, rejection_curve
 from ..problem import as_generator
-from .thresholds import rows_needed, threshold_for_rate, threshold_for_risk
+from ._labels import all_classes, common_type, in_columns, reject_label
+from .thresholds import check_settings, rows_needed, threshold_for_rate, threshold_for_risk
 
 __all__ = ["RejectingClassifier"]
 
@@ -57,9 +58,9 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         score); negative entropy of the class probabilities; or ``confidence(estimator_, X)``, larger where the
         classification is more to be trusted.
     calibration : float or "prefit", default=0.5
-        Share of the rows, of each class alike, that the threshold is set on; the classifier is fitted on the others. Or
-        "prefit": `estimator` is fitted already, and all rows that `fit` gets are for calibration (wrap it in
-        `sklearn.frozen.FrozenEstimator` if it is to survive `clone`).
+        Share of the rows, a random sample whatever their labels, that the threshold is set on; the classifier is fitted
+        on the others. Or "prefit": `estimator` is fitted already, and all rows that `fit` gets are for calibration
+        (wrap it in `sklearn.frozen.FrozenEstimator` if it is to survive `clone`).
     reject_label : label, optional
         What `predict` returns for rejected rows; -1 for labels that are numbers and "rejected" for others by default.
     random_state : int, Generator, RandomState or None, default=None
@@ -81,13 +82,16 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     reject_label_ : label
         What `predict` returns for rejected rows.
     classes_ : ndarray
-        Class labels, without that one.
+        Class labels without that one: all of them, also those that only calibration rows have.
 
     Notes
     -----
     The guarantee speaks of the accepted rows as a whole, not of every class or every region. It is exact for rows drawn
-    independently, as with ``calibration="prefit"``; where the rows are divided here, each class has its share in both
-    parts, which makes the number of errors vary less than the binomial distribution has it.
+    independently, since a random sample of them is again drawn independently of the rows that the classifier is fitted
+    on. A sample of every class apart would not be: a class of a single row would never be among the calibration rows,
+    and its errors never counted. So a rare class may be unknown to the classifier; its calibration rows count as errors
+    where they are accepted. Rows that depend on each other, such as copies or several rows of one patient, are outside
+    the guarantee.
 
     Examples
     --------
@@ -145,12 +149,12 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         RejectingClassifier
             The fitted classifier.
         """
-        if (self.rate is None) == (self.risk is None):
-            raise InvalidProblemError(
-                "Give either rate, the share to reject, or risk, the error to allow: one of them."
-            )
+        check_settings(self.rate, self.risk, self.delta)
+        _check_confidence(self.confidence)
         X, y = indexable(X, _check_y(y, estimator=self))
         check_classification_targets(y)
+        labels = y
+        label = reject_label(self.reject_label, np.unique(labels))
         if isinstance(self.calibration, str) and self.calibration == "prefit":
             if params:
                 raise InvalidProblemError(f"A fitted classifier takes no {', '.join(params)}: leave it out.")
@@ -158,7 +162,8 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             fitted, columns = self.estimator, None
         else:
             fitted, columns, X, y = self._fit_part(X, y, params)
-        label = _reject_label(self.reject_label, fitted.classes_)
+        classes = all_classes(fitted.classes_, labels)
+        label = reject_label(label, classes)
         confidence = self._confidence(fitted, X)
         wrong = np.asarray(fitted.predict(X) != y)
         if self.risk is None:
@@ -171,7 +176,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.threshold_, self.risk_bound_ = chosen.threshold, chosen.bound
         self.calibration_error_ = chosen.errors / chosen.accepted if chosen.accepted else nan
         self.coverage_ = chosen.accepted / len(wrong)
-        self.classes_ = fitted.classes_
+        self.classes_ = classes
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
@@ -180,9 +185,10 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _fit_part(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
         """The classifier fitted on one part of the rows, and the other part."""
-        part = _calibration_part(y, self.calibration, as_generator(self.random_state))
+        part = _calibration_part(len(y), self.calibration, as_generator(self.random_state))
         fitted = clone(self.estimator)
         training, rest = np.flatnonzero(~part), np.flatnonzero(part)
+        _check_trainable(y, training)
         routed = process_routing(self, "fit", **params) if _routing() else Bunch(estimator=Bunch(fit=params))
         own = _check_method_params(X, routed.estimator.fit, indices=training)
         X_training, y_training = _safe_split(fitted, X, y, training)
@@ -233,23 +239,23 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         accepted = self.accepts(X)
         labels = np.asarray(self.estimator_.predict(self._inputs(X)))
-        labels = labels.astype(_common_type(labels.dtype, self.reject_label_))
+        labels = labels.astype(common_type(labels.dtype, self.reject_label_))
         labels[~accepted] = self.reject_label_
         return labels
 
     @available_if(_needs("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
-        """Class probabilities by the classifier, for rejected rows too."""
+        """Class probabilities by the classifier, for rejected rows too; 0 for classes that it has not seen."""
         check_is_fitted(self)
-        proba: Array = self.estimator_.predict_proba(self._inputs(X))
-        return proba
+        proba = self.estimator_.predict_proba(self._inputs(X))
+        return in_columns(proba, self.estimator_.classes_, self.classes_, 0.0)
 
     @available_if(_needs("decision_function"))
     def decision_function(self, X: Any) -> Array:
-        """Scores by the classifier, for rejected rows too."""
+        """Scores by the classifier, for rejected rows too; the lowest number for classes that it has not seen."""
         check_is_fitted(self)
-        scores: Array = self.estimator_.decision_function(self._inputs(X))
-        return scores
+        scores = self.estimator_.decision_function(self._inputs(X))
+        return in_columns(scores, self.estimator_.classes_, self.classes_, np.finfo(scores.dtype).min)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on the rows that are accepted.
@@ -328,9 +334,6 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if scores.shape != (_num_samples(X),):
                 raise InvalidProblemError(f"confidence must return one number for each row, got shape {scores.shape}.")
             return scores
-        if not (isinstance(self.confidence, str) and self.confidence in _CONFIDENCES):
-            names = ", ".join(map(repr, _CONFIDENCES))
-            raise InvalidProblemError(f"confidence must be one of {names}, or a function, got {self.confidence!r}.")
         method, reduce = _CONFIDENCES[self.confidence]
         if not hasattr(fitted, method):
             raise InvalidProblemError(
@@ -362,41 +365,37 @@ _CONFIDENCES: dict[str, tuple[str, Callable[[Array], Array]]] = {
 }
 
 
+def _check_confidence(confidence: Any) -> None:
+    if not (callable(confidence) or (isinstance(confidence, str) and confidence in _CONFIDENCES)):
+        names = ", ".join(map(repr, _CONFIDENCES))
+        raise InvalidProblemError(f"confidence must be one of {names}, or a function, got {confidence!r}.")
+
+
 def _routing() -> bool:
     return bool(get_config().get("enable_metadata_routing", False))
 
 
-def _calibration_part(y: Any, share: Any, rng: np.random.Generator) -> Any:
-    """Rows for calibration: the same share of every class, at random, and never all of a class."""
+def _calibration_part(n: int, share: Any, rng: np.random.Generator) -> Any:
+    """Rows for calibration: a plain random sample, whatever their labels, for only that is as good as new rows."""
     if isinstance(share, bool) or not (isinstance(share, Real) and 0 < float(share) < 1):
         raise InvalidProblemError(f"calibration must be a share between 0 and 1, or 'prefit', got {share!r}.")
-    part = np.zeros(len(y), dtype=bool)
-    for label in np.unique(y):
-        rows = rng.permutation(np.flatnonzero(y == label))
-        part[rows[: min(round(float(share) * len(rows)), len(rows) - 1)]] = True
-    if not part.any():
+    count = min(round(float(share) * n), n - 1)
+    if not count:
         raise InvalidProblemError(
-            f"calibration={share!r} leaves no row to set the threshold on: n_samples={len(y)} in {len(np.unique(y))} "
-            "class(es) are too few."
+            f"calibration={share!r} leaves no row to set the threshold on: n_samples={n} are too few."
         )
+    part = np.zeros(n, dtype=bool)
+    part[rng.permutation(n)[:count]] = True
     return part
 
 
-def _reject_label(label: Any, classes: Any) -> Any:
-    """By default -1 among numbers and 'rejected' among words; never one of the classes."""
-    if label is None:
-        label = -1 if np.asarray(classes).dtype.kind in "biuf" else "rejected"
-    if any(label == known for known in np.asarray(classes).tolist()):
-        raise InvalidProblemError(f"The label {label!r} of rejected rows is one of the classes: set reject_label.")
-    return label
-
-
-def _common_type(dtype: Any, label: Any) -> Any:
-    """A type that holds both the classes and the label of rejected rows."""
-    other = np.min_scalar_type(label)
-    if (dtype.kind in "US") != (other.kind in "US"):
-        return np.dtype(object)
-    return np.result_type(dtype, other)
+def _check_trainable(y: Any, training: Any) -> None:
+    seen = np.unique(y[training])
+    if len(seen) == 1 < len(np.unique(y)):  # a split drawn anew until it suits would be no random one
+        raise InvalidProblemError(
+            f"All {len(training)} rows that calibration leaves to the classifier are of class {seen.tolist()[0]!r}: "
+            "give more rows of the others, or a smaller share to calibration."
+        )
 
 
 def _warn_all_rejected(n: int, risk: float, delta: float) -> None:

@@ -4,7 +4,11 @@ Rows are accepted whose confidence is above a threshold t; R(t) is the error amo
 of a risk is found by testing "R(t) > risk" for every t from the most selective one down, as in fixed-sequence testing
 (Angelopoulos, Bates, Candes, Jordan and Lei 2021, Learn then Test), and here is why the guarantee survives the choice.
 
-1. For a fixed t the errors among the j calibration rows above it are, given j, binomial with the rate R(t). So
+0. The calibration rows are drawn independently from the distribution that the promise is about, and independently of
+   the classifier. That is so for a random sample, chosen without a look at the labels, of rows that were drawn so, and
+   it is not if every class gives its share: then the errors are not binomial, and those on classes of one row, which
+   cannot be shared, are missed altogether. Each error counts, also on a class that the classifier does not know.
+1. So for a fixed t the errors among the j calibration rows above it are, given j, binomial with the rate R(t), and
    p(t) = P(Bin(j, risk) <= errors) is a p-value of R(t) > risk, whatever the share of rows that are accepted.
 2. The levels are those of the fallback procedure (Wiens 2003): there are up to three starts, each with an equal share
    of delta, at which the sequence begins anew; a level is lost at the first failure and adds to that of the next start
@@ -94,8 +98,7 @@ def threshold_for_rate(wrong: Any, confidence: Any, *, rate: float, delta: float
     >>> threshold_for_rate([False] * 90 + [True] * 10, range(100, 0, -1), rate=0.1)
     Acceptance(threshold=10.0, accepted=90, errors=0, bound=0.0401...)
     """
-    if not (isinstance(rate, Real) and 0 <= rate < 1):
-        raise InvalidProblemError(f"rate must be at least 0 and below 1, got {rate!r}.")
+    check_rate(rate)
     wrong, confidence = _ranked(wrong, confidence, delta)
     n = len(wrong)
     kept = n - floor(rate * n + 1e-9)
@@ -136,7 +139,7 @@ def threshold_for_risk(wrong: Any, confidence: Any, *, risk: float, delta: float
     >>> threshold_for_risk([False] * 90 + [True] * 10, range(100, 0, -1), risk=0.05)
     Acceptance(threshold=10.0, accepted=90, errors=0, bound=0.05)
     """
-    _check_inside("risk", risk)
+    check_inside("risk", risk)
     wrong, confidence = _ranked(wrong, confidence, delta)
     n = len(wrong)
     passed = _passed(np.cumsum(wrong), risk, delta)
@@ -169,19 +172,35 @@ def rows_needed(risk: float, delta: float = 0.05) -> int:
     >>> rows_needed(0.01), rows_needed(0.05)
     (299, 59)
     """
-    _check_inside("risk", risk)
-    _check_inside("delta", delta)
+    check_inside("risk", risk)
+    check_inside("delta", delta)
     return ceil(log(delta) / log1p(-risk))
 
 
-def _check_inside(name: str, value: Any) -> None:
+def check_settings(rate: Any, risk: Any, delta: Any) -> None:
+    """Refuse what no threshold can be set for."""
+    if (rate is None) == (risk is None):
+        raise InvalidProblemError("Give either rate, the share to reject, or risk, the error to allow: one of them.")
+    if rate is None:
+        check_inside("risk", risk)
+    else:
+        check_rate(rate)
+    check_inside("delta", delta)
+
+
+def check_rate(rate: Any) -> None:
+    if not (isinstance(rate, Real) and 0 <= float(rate) < 1):
+        raise InvalidProblemError(f"rate must be at least 0 and below 1, got {rate!r}.")
+
+
+def check_inside(name: str, value: Any) -> None:
     if not (isinstance(value, Real) and 0 < float(value) < 1):
         raise InvalidProblemError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
 
 
 def _ranked(wrong: Any, confidence: Any, delta: float) -> tuple[Any, Array]:
     """Rows from the most confident one down, errors first among equals."""
-    _check_inside("delta", delta)
+    check_inside("delta", delta)
     wrong, confidence = np.asarray(wrong, dtype=bool), np.asarray(confidence, dtype=np.float64)
     if wrong.ndim != 1 or wrong.shape != confidence.shape or not wrong.size:
         raise InvalidProblemError(

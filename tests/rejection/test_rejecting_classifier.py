@@ -1,20 +1,19 @@
 import pickle
-from itertools import pairwise
+import warnings
 
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
-from scipy.stats import binom, binomtest
+from scipy.stats import binomtest, hypergeom
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,7 +22,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayespoint import BayesPointClassifier, RejectingClassifier, metrics
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.rejection import rows_needed, threshold_for_rate, threshold_for_risk
+from bayespoint.rejection import threshold_for_rate, threshold_for_risk
+from witnesses import stratified
 
 
 @pytest.fixture
@@ -36,190 +36,6 @@ def data(seed):
 @pytest.fixture
 def pair(seed):
     return make_classification(600, 5, n_informative=3, class_sep=1.5, flip_y=0.02, random_state=seed)
-
-
-# -- thresholds ---------------------------------------------------------------------------------------------------
-
-
-def by_hand(wrong, confidence, risk, delta):
-    """The procedure in words, one row after the other, with the binomial tail of scipy.stats."""
-    rows = sorted(zip(confidence, wrong, strict=True), key=lambda row: (-row[0], not row[1]))
-    n = len(rows)
-    starts = []
-    for number in (3, 2, 1):
-        first = next(m for m in range(1, 10**6) if (1 - risk) ** m <= delta / number)
-        if first * 2 ** (number - 1) <= n:
-            starts = [first * 2**i for i in range(number)]
-            break
-    level, best, alone = 0.0, 0, True
-    for count in range(1, n + 1):
-        if count in starts:
-            alone = level == 0
-            level += delta / len(starts)
-        errors = sum(w for _, w in rows[:count])
-        if level == 0 or binom.cdf(errors, count, risk) > level:
-            level = 0.0
-            continue
-        whole = count == n or rows[count - 1][0] > rows[count][0]
-        if whole and (not alone or count == n):
-            best = count
-        alone = False
-    threshold = np.inf if best == 0 else -np.inf if best == n else rows[best][0]
-    return threshold, best, sum(w for _, w in rows[:best])
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from([False] * 12 + [True]), st.integers(0, 30)), min_size=1, max_size=120),
-    st.sampled_from([0.05, 0.1, 0.2, 0.4]),
-    st.sampled_from([0.05, 0.2, 0.5]),
-)
-def test_the_threshold_for_a_risk_step_by_step(rows, risk, delta):
-    wrong, confidence = zip(*rows, strict=True)
-    found = threshold_for_risk(wrong, confidence, risk=risk, delta=delta)
-    assert found[:3] == by_hand(wrong, confidence, risk, delta)
-    above = np.array(confidence) > found.threshold
-    assert (above.sum(), np.sum(above & wrong)) == (found.accepted, found.errors)
-    if found.accepted:
-        upper = (
-            binomtest(found.errors, found.accepted).proportion_ci(1 - 2 * delta, method="exact").high
-            if delta < 0.5
-            else 0
-        )
-        assert upper <= risk == found.bound
-
-
-@pytest.mark.parametrize("ties", [False, True])
-def test_more_errors_never_lower_the_threshold(ties, rng):
-    confidence = rng.integers(0, 30, 400) if ties else rng.random(400)
-    order = rng.permutation(400)
-    wrong = np.zeros(400, dtype=bool)
-    accepted = []
-    for row in order[:60]:
-        accepted.append(threshold_for_risk(wrong, confidence, risk=0.1).accepted)
-        wrong[row] = True
-    assert accepted[0] == 400
-    assert all(a >= b for a, b in pairwise(accepted))
-    assert accepted[-1] < 400
-
-
-def test_the_order_of_rows_and_the_scale_of_confidence_do_not_matter(rng):
-    confidence = rng.integers(0, 40, 1000).astype(float)
-    wrong = rng.random(1000) < 0.5 * np.exp(-confidence / 8)
-    found = threshold_for_risk(wrong, confidence, risk=0.1)
-    shuffled = rng.permutation(1000)
-    assert threshold_for_risk(wrong[shuffled], confidence[shuffled], risk=0.1) == found
-    scaled = threshold_for_risk(wrong, np.exp(confidence), risk=0.1)
-    assert scaled[1:] == found[1:]
-    assert 0 < found.accepted < 1000
-
-
-@pytest.mark.parametrize(("risk", "delta"), [(0.02, 0.05), (0.1, 0.01), (0.3, 0.3)])
-def test_rows_needed(risk, delta):
-    n = rows_needed(risk, delta)
-    assert (1 - risk) ** n <= delta < (1 - risk) ** (n - 1)
-    assert threshold_for_risk([False] * n, range(n), risk=risk, delta=delta) == (-np.inf, n, 0, risk)
-    assert threshold_for_risk([False] * (n - 1), range(n - 1), risk=risk, delta=delta).threshold == np.inf
-
-
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=1, max_size=60), st.floats(0, 0.99))
-def test_the_threshold_for_a_rate_rejects_as_many_rows_as_fit(rows, rate):
-    wrong, confidence = (np.array(column) for column in zip(*rows, strict=True))
-    found = threshold_for_rate(wrong, confidence, rate=rate)
-    above = confidence > found.threshold
-    assert found.accepted == above.sum() > 0
-    assert found.errors == np.sum(wrong & above)
-    assert 1 - above.mean() <= rate + 1e-8
-    next_one = confidence > confidence[above].min()
-    assert 1 - next_one.mean() > rate - 1e-8  # one group more would be too much
-    assert found.bound >= binomtest(int(found.errors), int(found.accepted)).proportion_ci(0.95, "exact").high - 1e-9
-
-
-WORLDS = {  # error rate of slabs of confidence, from the top, and whether a slab is a single value
-    "barely too much everywhere": ([0.31] * 4, False),
-    "one value": ([0.31], True),
-    "good, then bad": ([0.1, 0.6, 0.6, 0.6], False),
-    "bad at the top": ([0.9, 0.1, 0.1, 0.9], False),
-    "bad at the top, few values": ([0.9, 0.1, 0.1, 0.9], True),
-    "up and down": ([0.29, 0.33, 0.26, 0.33], False),
-    "up and down, few values": ([0.32, 0.29, 0.27, 0.35], True),
-}
-RISK, DELTA, SETS = 0.3, 0.2, 2000
-
-
-def violations(method, rates, lumps, rng):
-    """Share of data sets where the rows above the threshold have a larger error than promised; known exactly."""
-    rates, k = np.array(rates), len(rates)
-    failures = 0
-    for _ in range(SETS):
-        depth = k * rng.random(60)  # 0 is most confident
-        wrong = rng.random(60) < rates[depth.astype(int)]
-        found = method(wrong, -depth.astype(int) if lumps else -depth)
-        if found.accepted:
-            reached = -found.threshold if np.isfinite(found.threshold) else k
-            mass = np.clip(reached - np.arange(k), 0, 1)
-            failures += mass @ rates > found.bound * mass.sum() + 1e-12
-    return failures / SETS
-
-
-@pytest.mark.parametrize("world", WORLDS)
-def test_the_guarantee_survives_the_choice_of_the_threshold(world, rng):
-    tolerance = 3 * np.sqrt(DELTA * (1 - DELTA) / SETS)
-    for method in (
-        lambda wrong, confidence: threshold_for_risk(wrong, confidence, risk=RISK, delta=DELTA),
-        lambda wrong, confidence: threshold_for_rate(wrong, confidence, rate=0.3, delta=DELTA),
-    ):
-        assert violations(method, *WORLDS[world], rng) <= DELTA + tolerance
-
-
-def test_a_perfect_confidence_may_be_infinite():
-    found = threshold_for_risk([False] * 90 + [True] * 30, [np.inf] * 90 + [0.0] * 30, risk=0.05)
-    assert found == (0.0, 90, 0, 0.05)
-
-
-def test_the_best_of_all_thresholds_without_paying_for_the_choice_fails(rng):
-    """Every count that passes its own test, as if it were the only one."""
-
-    def greedy(wrong, confidence):
-        order = np.argsort(-confidence)
-        errors, counts = np.cumsum(wrong[order]), np.arange(1, len(wrong) + 1)
-        passed = np.flatnonzero(binom.cdf(errors, counts, RISK) <= DELTA)
-        found = threshold_for_risk(wrong, confidence, risk=RISK, delta=DELTA)
-        if not len(passed):
-            return found._replace(accepted=0)
-        kept = passed[-1] + 1
-        return found._replace(
-            threshold=confidence[order][kept] if kept < len(wrong) else -np.inf, accepted=kept, bound=RISK
-        )
-
-    assert violations(greedy, *WORLDS["barely too much everywhere"], rng) > DELTA + 0.05
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"risk": 0}, "risk must lie strictly between 0 and 1"),
-        ({"risk": 1.5}, "risk must lie strictly between 0 and 1"),
-        ({"risk": 0.1, "delta": 0}, "delta must lie strictly between 0 and 1"),
-    ],
-)
-def test_bad_risks_are_refused(options, message):
-    for call in (lambda: threshold_for_risk([False], [1.0], **options), lambda: rows_needed(**options)):
-        with pytest.raises(InvalidProblemError, match=message):
-            call()
-
-
-def test_bad_rates_and_confidences_are_refused():
-    for rate in (1, -0.1, "half"):
-        with pytest.raises(InvalidProblemError, match="rate must be at least 0 and below 1"):
-            threshold_for_rate([False], [1.0], rate=rate)
-    with pytest.raises(InvalidProblemError, match="one confidence for each calibration row"):
-        threshold_for_rate([False], [1.0, 2.0], rate=0.1)
-    for value in (np.nan, -np.inf):
-        with pytest.raises(InvalidProblemError, match="NaN or minus infinity"):
-            threshold_for_rate([False], [value], rate=0.1)
-
-
-# -- the classifier -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{"rate": 0.2}, {"risk": 0.15}], ids=str)
@@ -252,18 +68,171 @@ def test_the_classifier_never_sees_the_calibration_rows(data):
     X, y = data
     model = RejectingClassifier(Spy(), rate=0.1, calibration=0.3, random_state=0).fit(X, y)
     seen = (X[:, None] == model.estimator_.seen_).all(axis=2).any(axis=1)
-    for label in range(3):
-        assert np.mean(seen[y == label]) == pytest.approx(0.7, abs=0.005)
+    assert seen.sum() == 0.7 * len(y)
     rest = RejectingClassifier(model.estimator_, rate=0.1, calibration="prefit").fit(X[~seen], y[~seen])
     assert rest.threshold_ == model.threshold_
     assert rest.risk_bound_ == model.risk_bound_
 
 
-def test_a_rare_class_stays_with_the_classifier(pair):
-    X, y = pair
-    y = np.append(y[:-1], 7)
-    model = RejectingClassifier(LogisticRegression(), rate=0.1, calibration=0.9, random_state=0).fit(X, y)
-    assert list(model.classes_) == [0, 1, 7]
+def test_calibration_rows_are_a_random_sample_whatever_their_labels():
+    """Every row as often as any other, of a class of its own or not, and of a class as many as chance has it."""
+    y = np.r_[np.zeros(20), np.ones(17), [2, 3, 4]]
+    rows = np.arange(40.0)[:, None]
+    drawn = []
+
+    def confidence(fitted, X):
+        drawn.append(np.isin(rows, X)[:, 0])
+        return np.ones(len(X))
+
+    model = RejectingClassifier(DummyClassifier(), rate=0.0, confidence=confidence, calibration=0.3)
+    for seed in range(300):
+        model.set_params(random_state=seed).fit(rows, y)
+    drawn = np.array(drawn)
+    assert (drawn.sum(axis=1) == 12).all()
+    assert np.abs(drawn.mean(axis=0) - 0.3).max() < 4 * np.sqrt(0.3 * 0.7 / 300)
+    chance = hypergeom(40, 20, 12)
+    of_zero = drawn[:, :20].sum(axis=1)
+    assert of_zero.mean() == pytest.approx(chance.mean(), abs=4 * chance.std() / np.sqrt(300))
+    assert of_zero.std() == pytest.approx(chance.std(), rel=4 / np.sqrt(2 * 300))
+
+
+@pytest.mark.filterwarnings("ignore:No threshold:bayespoint.exceptions.InferenceWarning")
+def test_classes_of_one_row_do_not_break_the_promise(rng):
+    """A tenth of the rows, wherever they are, have labels that nobody can know: accepting anything is wrong."""
+    broken, control, easy = [], [], []
+    for seed in range(40):
+        y = rng.integers(0, 2, 300)
+        X = rng.normal(size=(300, 2)) + 6 * y[:, None]
+        y = np.where(rng.random(300) < 0.1, 2 + np.arange(300), y)
+        inner, options = KNeighborsClassifier(15), {"confidence": lambda fitted, X: np.abs(X.sum(axis=1) - 6)}
+        model = RejectingClassifier(inner, risk=0.05, delta=0.05, random_state=seed, **options)
+        broken.append(model.fit(X, y).coverage_ > 0)
+        easy.append(model.set_params(risk=0.3).fit(X, y).coverage_)
+        control.append(stratified(inner, X, y, rng, risk=0.05, **options).coverage_ > 0)
+    assert binomtest(sum(broken), 40, 0.05, alternative="greater").pvalue > 1e-3
+    assert sum(control) == 40
+    assert np.mean(easy) > 0.5  # not by rejecting whatever comes
+
+
+@pytest.fixture
+def known_in_part(rng):
+    """Four classes in the plane, of which the last two have a single row; the classifier knows two, three or four."""
+    y = np.array([5, 7] * 19 + [6, 9])
+    X = rng.normal(size=(40, 2)) + 4 * np.eye(4)[y - 5 - (y == 9)][:, :2]
+    return X, y
+
+
+def fit_that_knows(n_classes, model, X, y):
+    for seed in range(100):
+        fitted = clone(model).set_params(random_state=seed).fit(X, y)
+        if len(fitted.estimator_.classes_) == n_classes:
+            return fitted
+    raise AssertionError("no such split")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_classes_that_only_calibration_rows_have(n_classes, known_in_part):
+    X, y = known_in_part
+    model = fit_that_knows(n_classes, RejectingClassifier(LogisticRegression(), rate=0.2), X, y)
+    known = np.isin([5, 6, 7, 9], model.estimator_.classes_)
+    np.testing.assert_array_equal(model.classes_, [5, 6, 7, 9])
+    proba, scores = model.predict_proba(X), model.decision_function(X)
+    np.testing.assert_array_equal(proba[:, known], model.estimator_.predict_proba(X))
+    assert (proba[:, ~known] == 0).all()
+    assert scores.shape == (40, 4)
+    assert (scores[:, ~known] == np.finfo(float).min).all()
+    for values in (proba, scores):
+        np.testing.assert_array_equal(model.classes_[values.argmax(axis=1)], model.estimator_.predict(X))
+    inner = model.estimator_.decision_function(X)
+    np.testing.assert_array_equal(scores[:, known][:, -1], inner if inner.ndim == 1 else inner[:, -1])
+    wrong = model.estimator_.predict(X) != y
+    assert wrong[~np.isin(y, model.estimator_.classes_)].all()  # errors, and counted as such
+    accepted = model.accepts(X)
+    assert model.score(X, y) == pytest.approx(1 - wrong[accepted].mean())
+    assert not hasattr(model, "predict_log_proba")
+
+
+def test_a_fitted_classifier_may_meet_new_classes(known_in_part):
+    X, y = known_in_part
+    inner = LogisticRegression().fit(X[:20], y[:20])
+    model = RejectingClassifier(inner, rate=0.0, calibration="prefit").fit(X, y)
+    assert model.calibration_error_ == np.mean(inner.predict(X) != y) >= 2 / 40
+    assert list(model.classes_) == [5, 6, 7, 9]
+    assert model.predict_proba(X).shape == (40, 4)
+    with pytest.raises(InvalidProblemError, match="9 of rejected rows is one of the classes"):
+        model.set_params(reject_label=9).fit(X, y)
+    with pytest.raises(InvalidProblemError, match="7 of rejected rows is one of the classes"):
+        model.set_params(reject_label=7).fit(X[y == 5], y[y == 5])  # only the classifier has it
+    with pytest.raises(InvalidProblemError, match="knows labels such as 5 and y has '5': give words or numbers"):
+        model.set_params(reject_label=None).fit(X, y.astype(str))
+
+
+def test_scores_that_are_not_one_for_each_class(known_in_part):
+    X, y = known_in_part
+    inner = SVC(decision_function_shape="ovo")
+    pairs = RejectingClassifier(inner, rate=0.2, confidence=lambda fitted, X: np.ones(len(X)))
+    assert fit_that_knows(4, pairs, X, y).decision_function(X).shape == (40, 6)
+    # three classes have three pairs: the columns cannot be told from scores of classes
+    X, y = np.r_[X, X[38:]], np.r_[y, [8, 4]]
+    with pytest.raises(InvalidProblemError, match=r"6 scores for the 4 classes .* all 6 classes: ask estimator_"):
+        fit_that_knows(4, pairs, X, y).decision_function(X)
+
+
+def test_cross_validation_with_classes_of_one_row(known_in_part):
+    X, y = known_in_part
+    model = RejectingClassifier(KNeighborsClassifier(3), rate=0.2, random_state=0)
+    folds = KFold(4, shuffle=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Number of classes in training fold", RuntimeWarning)
+        proba = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
+    assert proba.shape == (40, 4)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+
+
+def test_a_single_class_left_to_the_classifier_is_refused(rng):
+    X = rng.normal(size=(40, 2))
+    y = np.array(["common"] * 39 + ["rare"])
+
+    class Spy(LogisticRegression):
+        def fit(self, X, y):
+            assert len(np.unique(y)) > 1
+            return super().fit(X, y)
+
+    outcomes = []
+    for seed in range(20):
+        try:
+            RejectingClassifier(Spy(), rate=0.1, random_state=seed).fit(X, y)
+        except InvalidProblemError as error:
+            outcomes.append(str(error))
+    sentence = (
+        "All 20 rows that calibration leaves to the classifier are of class 'common': give more rows of the others, "
+        "or a smaller share to calibration."
+    )
+    assert set(outcomes) == {sentence}
+    assert 2 < len(outcomes) < 18
+    alone = RejectingClassifier(KNeighborsClassifier(), rate=0.1).fit(X, ["one"] * 40)  # nothing else was to be had
+    assert list(alone.classes_) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "count"), [(2, 0.5, 1), (2, 0.99, 1), (3, 0.99, 2), (10, 0.25, 2), (11, 0.1, 1)]
+)
+def test_few_rows_leave_one_to_each_part(n, share, count):
+    X = np.arange(n)[:, None]
+    model = RejectingClassifier(KNeighborsClassifier(1), rate=0.0, calibration=share).fit(X, np.zeros(n))
+    assert model.estimator_.n_samples_fit_ == n - count
+
+
+def test_settings_are_refused_before_the_work(pair):
+    class Never(LogisticRegression):
+        def fit(self, X, y):
+            raise AssertionError("fitted in vain")
+
+    for options in ({"rate": 1.0}, {"risk": 0.0}, {"risk": 0.1, "delta": 1.0}, {"rate": 0.1, "reject_label": 1}):
+        with pytest.raises(InvalidProblemError):
+            RejectingClassifier(Never(), **options).fit(*pair)
+    with pytest.raises(InvalidProblemError, match="confidence must be one of"):
+        RejectingClassifier(Never(), rate=0.1, confidence="margin").fit(*pair)
 
 
 @pytest.mark.parametrize("seeds", [(0, 0, 1)])
@@ -373,9 +342,9 @@ def test_weights_of_the_score(data):
 # -- one estimator like any other ---------------------------------------------------------------------------------
 
 CONFIGURATIONS = [
-    RejectingClassifier(LogisticRegression(), rate=0.0),
-    RejectingClassifier(LogisticRegression(), rate=0.05, reject_label=-7),
-    RejectingClassifier(LogisticRegression(), risk=0.9, reject_label=-7),
+    RejectingClassifier(LogisticRegression(), rate=0.0, calibration=0.3),  # two classes of the smallest data sets
+    RejectingClassifier(LogisticRegression(), rate=0.05, calibration=0.3, reject_label=-7),
+    RejectingClassifier(LogisticRegression(), risk=0.9, calibration=0.3, reject_label=-7),
 ]
 EXPECTED = {
     (0.0, None): {"check_classifiers_classes": "-1 is a class there: asks for another label of rejected rows"},
