@@ -10,8 +10,9 @@ from bayespoint.exceptions import InvalidProblemError
 from bayespoint.kernel_gradients import contract_gradient
 from bayespoint.kernels import kernel_values, make_kernel, with_bias
 from bayespoint.low_rank import pivoted_cholesky
-from bayespoint.problem import LowRank
+from bayespoint.problem import LowRank, Weights
 from bayespoint.tuning import Model, infer, maximise_evidence
+from witnesses import central_difference
 
 KERNELS = [
     ConstantKernel(2.0) * RBF(1.5),
@@ -153,6 +154,29 @@ def test_residuals_are_a_softness_of_each_row_s_own(data):
     np.testing.assert_allclose(own.leave_one_out.variance, soft.leave_one_out.variance + 0.4, rtol=1e-6)
     whole = own.evidence_gradient.by_residual.sum() * 0.7
     assert soft.evidence_gradient.likelihood["softness"] == pytest.approx(whole, rel=1e-4)
+
+
+@pytest.mark.parametrize("likelihood", [Step(noise=0.1, softness=0.5), Hinge(1.5)], ids=str)
+def test_slopes_under_weights(likelihood, data):
+    """Copies and powers: the slope in a row's residual, and that in the kernel, which a residual takes part in."""
+    X, y = (part[:30] for part in data)
+    weights = np.resize([0.4, 1.0, 3.0, 2.5], 30)
+    engine, kernel, basis = EP(tolerance=1e-11), ConstantKernel(2.0) * RBF(1.5), Landmarks(X, X[:6])
+
+    def by_residual(values):
+        residual = np.r_[values, np.linspace(0.2, 1.0, 26)]
+        return engine.infer(Problem(LowRank(X, residual=residual), y, likelihood, weights))
+
+    first = np.array([0.3, 0.6, 0.9, 1.2])  # one row of each weight
+    numeric = central_difference(lambda values: by_residual(values).log_evidence, first, step=1e-3)
+    np.testing.assert_allclose(by_residual(first).evidence_gradient.by_residual[:4], numeric, atol=1e-6)
+
+    def by_kernel(theta):
+        model = Model(kernel.clone_with_theta(theta), likelihood)
+        return infer(model, basis, [y], Weights.of(weights), engine)
+
+    numeric = central_difference(lambda theta: by_kernel(theta).log_evidence, kernel.theta, step=1e-3)
+    np.testing.assert_allclose(by_kernel(kernel.theta).evidence_gradient(basis), numeric, atol=1e-5)
 
 
 def test_residuals_by_dense_algebra(data):

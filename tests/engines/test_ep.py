@@ -10,6 +10,7 @@ from bayespoint import Problem, Step
 from bayespoint.engines import EP, ep
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning
 from bayespoint.posteriors import GaussianPosterior
+from bayespoint.problem import Weights
 from bayespoint.tuning import Model, infer
 from witnesses import (
     central_difference,
@@ -286,6 +287,40 @@ def test_one_site_at_a_time_reaches_the_same_fixed_point(step, rng):
         state, _ = TIGHT._sequential(rows, state)
     assert state.error < 1e-7
     assert_same(ep._posterior(problem, rows, state, {}), TIGHT.infer(problem), 1e-6)
+
+
+def cavity_and_site(problem, tau, nu, i):
+    """Marginal of row i by dense algebra, its cavity without one copy, and the site that the moments ask for."""
+    copies, power = problem.weights
+    cov = np.linalg.inv(np.linalg.inv(problem.gram) + np.diag(copies * tau))
+    mean, var = (cov @ (copies * nu))[i], cov[i, i]
+    cavity_var = 1 / (1 / var - tau[i])
+    cavity_mean = cavity_var * (mean / var - nu[i])
+    moments = tilted(problem.likelihood, problem.y[i], cavity_mean, cavity_var, power[i])
+    new_tau = 1 / moments["var"] - 1 / cavity_var
+    new_nu = moments["mean"] / moments["var"] - cavity_mean / cavity_var
+    return cavity_mean, cavity_var, moments["log_z"], new_tau, new_nu
+
+
+@pytest.mark.parametrize("step", [Step(0.0, 0.5), Step(0.1, 0.5)], ids=str)
+def test_sweeps_of_copies_and_powers_are_those_of_dense_algebra(step, rng):
+    """Away from the fixed point, all sites at once and one after the other."""
+    weights = Weights(np.array([1.0, 1.0, 3.0, 2.5, 1.0, 2.0]), np.array([0.5, 1.0, 1.0, 1.0, 0.3, 0.6]))
+    gram = RBF(1.0)(rng.normal(size=(6, 2))) + 0.3 * np.eye(6)
+    problem = Problem(gram, np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0]), step, weights)
+    rows = ep._Rows.of(problem)
+    tau, nu = rng.uniform(0.05, 0.2, 6), 0.3 * problem.y * rng.random(6)
+    state = ep._evaluate(rows, ep._Sites(tau.copy(), nu.copy()))
+    at_once = np.array([cavity_and_site(problem, tau, nu, i) for i in range(6)]).T
+    found = [state.cavity_mean, state.cavity_var, state.log_z, *state.target]
+    np.testing.assert_allclose(found, at_once, atol=1e-6)
+    change = ((at_once[3] - tau) * state.var) ** 2 + (at_once[4] - nu) ** 2 * state.var
+    assert state.error == pytest.approx(np.sqrt(problem.weights.copies @ change), rel=1e-5)
+    swept = ep._sequential_sweep(rows, state)
+    for i in range(6):
+        tau[i], nu[i] = cavity_and_site(problem, tau, nu, i)[3:]
+    np.testing.assert_allclose(swept, [tau, nu], atol=1e-6)
+    assert np.abs(swept.tau - state.target.tau).max() > 1e-4  # the order of things matters
 
 
 def test_the_engine_falls_back_on_one_site_at_a_time(monkeypatch, rng):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
@@ -44,6 +45,17 @@ def test_the_prediction_is_the_most_probable_class_of_any_label_type(labels, tri
     assert np.all((proba > 0) & (proba < 1))
     assert model.score(X, y) > 0.7
     assert model.loo_proba_.shape == proba.shape
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_follow_the_formula(classes, triplets):
+    """``noise + (1 - 2 noise) Phi(mean / sqrt(variance + softness))`` for each class, made to add up to one."""
+    X, y = (part[triplets[1] < classes] for part in triplets)
+    model = fixed(noise=0.1, softness=0.5).fit(X, y)
+    mean, variance = model.latent(X)
+    p = 0.1 + 0.8 * norm.cdf(mean / np.sqrt(variance + 0.5))
+    expected = np.column_stack([1 - p, p]) if p.ndim == 1 else p / p.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
 
 
 def test_scores_order_like_probabilities(blobs):

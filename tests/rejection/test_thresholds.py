@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
+from scipy.stats import beta, binom, binomtest
 
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.rejection import rows_needed, threshold_for_rate, threshold_for_risk
@@ -154,6 +154,15 @@ def test_the_threshold_for_a_rate_rejects_as_many_rows_as_fit(rows, rate):
     next_one = confidence > confidence[above].min()
     assert 1 - next_one.mean() > rate - 1e-8  # one group more would be too much
     assert found.bound >= binomtest(int(found.errors), int(found.accepted)).proportion_ci(0.95, "exact").high - 1e-9
+
+
+@pytest.mark.parametrize(("ties", "level"), [(False, 0.05 / 2), (True, 0.05 / 2 / 40)])
+def test_the_bound_of_a_rate_pays_for_ties(ties, level):
+    wrong = np.arange(40) % 9 == 4
+    confidence = -(np.arange(40) // 4 if ties else np.arange(40))
+    found = threshold_for_rate(wrong, confidence, rate=0.25, delta=0.05)
+    assert found[:3] == ((-8, 32, 4) if ties else (-30, 30, 3))
+    assert found.bound == pytest.approx(beta.ppf(1 - level, found.errors + 1, found.accepted - found.errors))
 
 
 WORLDS = {  # error rate of slabs of confidence, from the top, and whether a slab is a single value
