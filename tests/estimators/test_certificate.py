@@ -143,6 +143,7 @@ SCALERS = {
     "mean zero": [StandardScaler(), StandardScaler(with_std=False), PCA(2), PCA(2, whiten=True), PowerTransformer()],
     "standard deviation one": [StandardScaler(with_mean=False)],
     "interval from 0 to 1": [QuantileTransformer(n_quantiles=40)],
+    "normal quantiles of their ranks": [QuantileTransformer(n_quantiles=40, output_distribution="normal")],
     "median zero": [RobustScaler()],
 }
 
