@@ -253,7 +253,7 @@ class ActiveLearner:
             with suppress(InvalidProblemError):  # a surprise, or an engine that cannot: fit again
                 model = updated(self.model, X, y, random_state=self._rng)
         self._learned(X_all, y_all, model)
-        mark_as_added_to(self.model)
+        mark_as_added_to(self.model[-1] if isinstance(self.model, Pipeline) else self.model)
 
     def _learned(self, X: Any, y: Any, model: Any = None) -> None:
         """Take over all labels with a model of them, fitted if there is none yet."""

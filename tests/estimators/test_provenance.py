@@ -4,6 +4,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import ActiveLearner, BayesPointClassifier, GaussianMarginClassifier
@@ -87,18 +88,23 @@ def test_minus_zero_is_zero():
 # -- rows that nobody drew ----------------------------------------------------------------------------------------
 
 
-def test_rows_that_an_active_learner_asked_for_are_refused(rng):
+@pytest.mark.parametrize("in_a_pipeline", [False, True])
+def test_rows_that_an_active_learner_asked_for_are_refused(in_a_pipeline, rng):
     """Once wrong: the bound was issued as if chance had drawn them."""
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] > 0).astype(int)
-    learner = ActiveLearner(fixed(), X[:20], y[:20], random_state=0)
-    assert learner.model.certificate().n == 20  # nothing asked yet
+    learner = ActiveLearner(make_pipeline(fixed()) if in_a_pipeline else fixed(), X[:20], y[:20], random_state=0)
+
+    def classifier():
+        return learner.model[-1] if in_a_pipeline else learner.model
+
+    assert classifier().certificate().n == 20  # nothing asked yet
     rows = learner.ask(X)
     learner.tell(X[rows], y[rows])
     with refused("rows were added after fitting, perhaps chosen"):
-        learner.model.certificate()
-    assert clone(learner.model).fit(X, y).certificate().n == 80
-    assert learner.model.fit(X, y).certificate().n == 80  # drawn alike
+        classifier().certificate()
+    assert clone(classifier()).fit(X, y).certificate().n == 80
+    assert classifier().fit(X, y).certificate().n == 80  # drawn alike
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from .._typing import Array
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
 
-__all__ = ["deviations", "divergence", "gibbs_error"]
+__all__ = ["divergence", "gibbs_error"]
 
 
 def divergence(
