@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
@@ -197,6 +198,17 @@ def test_inputs_of_a_pipeline_must_be_as_drawn_too(blobs):
     with pytest.raises(InvalidProblemError, match="preprocessing was learned from these very rows"):
         BoundSearch(pipeline, {"bayespointclassifier__noise": [0.0]}).fit(scaled, y)
     assert BoundSearch(pipeline, {"bayespointclassifier__noise": [0.0]}, trust_inputs=True).fit(scaled, y)
+
+
+def test_missing_values_are_for_the_pipeline_to_fill_in(rng):
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[rng.random((60, 3)) < 0.2] = np.nan
+    pipeline = make_pipeline(SimpleImputer(), fixed())
+    assert certify(pipeline, X, y, random_state=0).n == 30
+    X[:, 1:] = StandardScaler().fit_transform(np.nan_to_num(X[:, 1:]))
+    with pytest.raises(InvalidProblemError, match="preprocessing was learned from these very rows"):
+        certify(pipeline, X, y, random_state=0)
 
 
 def test_steps_fitted_beforehand_are_refused(blobs):

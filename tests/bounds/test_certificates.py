@@ -362,6 +362,16 @@ def test_any_number_of_draws_will_do(draws):
     assert error < terms["training error"] < error + 0.3
 
 
+@pytest.mark.parametrize(("draws", "chains"), [(1, 1), (1, 2), (2, 4)])
+@pytest.mark.parametrize("step", [Step(0.1), Step(0.1, 0.5)], ids=str)
+def test_few_draws_do_not_tell_their_error(step, draws, chains):
+    """Once wrong: one draw, or a few that make the same mistakes, seemed to have no Monte Carlo error at all."""
+    problem = Problem(GRAMS["two rows"], [1.0, -1.0], step)
+    posterior = Billiard(draws=draws, chains=chains).infer(problem, rng=0)
+    with pytest.raises(InvalidProblemError, match=r"^A handful of draws does not tell its error: take more\.$"):
+        certify_draws([posterior], [Estimate(-1.5, 0.0, "by hand")])
+
+
 def test_an_evidence_without_a_standard_error_is_refused(wedge):
     """Once wrong: the evidence of expectation propagation has no standard error."""
     problem, share = wedge

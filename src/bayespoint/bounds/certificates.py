@@ -22,6 +22,7 @@ from .posteriors import divergence, gibbs_error
 __all__ = ["Certificate", "certify", "certify_draws"]
 
 _MONTE_CARLO = 0.1  # share of delta that pays for the Monte Carlo error of draws
+_BATCHES = 10  # batch means that a standard error is taken from, at least
 _ASSUMED = "rows independent; kernel and features chosen without these rows"
 _AT_HAND = "the vote is that of all draws, for the vote of the {count} at hand its bound holds on average over them"
 
@@ -250,9 +251,10 @@ def certify_draws(
             raise InvalidProblemError("certify_draws needs log-evidences with a standard error, of method 'sampled'.")
         if not np.isfinite(log_likelihood).all():
             raise InvalidProblemError("These points are no draws from the posterior: some of them have no probability.")
-        distance = max(_upper(log_likelihood, z) - (estimate.value - z * estimate.se), 0.0)
+        upper = _of_any_draw if problem.likelihood.is_hard else _upper
+        distance = max(upper(log_likelihood, z) - (estimate.value - z * estimate.se), 0.0)
         for found, softness in ((drawn, 0.0), (voted, problem.likelihood.softness)):
-            error = min(_upper(_losses(softness, problem.y * latents).mean(axis=-1), z), 1.0)
+            error = min(upper(_losses(softness, problem.y * latents).mean(axis=-1), z), 1.0)
             paid = choices * len(posteriors) * (1 + soft)
             found.append(seeger_bound(error, distance, n, (1 - _MONTE_CARLO) * delta, paid))
     count = posteriors[0].coordinates.shape[0] * posteriors[0].draws
@@ -265,13 +267,16 @@ def _losses(softness: float, margins: Array) -> Array:
     return ndtr(-margins / np.sqrt(softness)) if softness > 0 else (margins <= 0).astype(np.float64)
 
 
+def _of_any_draw(draws: Array, _: float) -> float:
+    """Inside hard walls nothing varies: no draw makes a mistake."""
+    return float(draws.flat[0])
+
+
 def _upper(draws: Array, z: float) -> float:
     """Mean over (chain, draw) and `z` standard errors, these from the spread of batch means of all chains."""
-    if np.ptp(draws) == 0:
-        return float(draws.flat[0])
-    means = np.array([batch.mean() for chain in draws for batch in np.array_split(chain, 10) if len(batch)])
-    if len(means) < 2:
-        raise InvalidProblemError("A single draw does not tell its error: take more draws.")
+    means = np.array([batch.mean() for chain in draws for batch in np.array_split(chain, _BATCHES) if len(batch)])
+    if len(means) < _BATCHES:
+        raise InvalidProblemError("A handful of draws does not tell its error: take more.")
     quantile = float(stdtrit(len(means) - 1, ndtr(z)))
     return float(draws.mean() + quantile * means.std(ddof=1) / np.sqrt(len(means)))
 

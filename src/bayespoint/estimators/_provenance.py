@@ -53,8 +53,9 @@ def _as_bytes(X: Any) -> Iterable[bytes]:
 
 def learned_from(X: Any) -> str | None:
     """The trace of preprocessing that was fitted to these rows: moments or ranges that no sample has by chance."""
-    if sparse.issparse(X) or not isinstance(X, np.ndarray) or X.dtype.kind != "f" or len(X) < 3:
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or X.ndim != 2 or len(X) < 3:
         return None
+    X = X[:, np.isfinite(X).all(axis=0)]
     # flags and counts have simple moments and ranges by themselves
     broken = [column for column in X.T if len(np.unique(column)) > 2 and np.any(column != np.rint(column))]
     # and so have, but for their spread, halves, tenths, sixteenths: any grid about zero
