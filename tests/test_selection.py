@@ -6,12 +6,14 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, StandardScaler, scale
 from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier, bounds
@@ -160,8 +162,68 @@ def test_draws_are_refused(blobs):
 
 
 def test_a_fixed_prior_does_not_go_with_preprocessing(blobs):
-    with pytest.raises(InvalidProblemError, match=r"a pipeline learns its preprocessing from the rows .*\.$"):
+    with pytest.raises(InvalidProblemError, match=r"the step 'standardscaler' .* learns from the rows .*\.$"):
         certify(make_pipeline(StandardScaler(), fixed()), *blobs, prior_fraction=0)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [Normalizer(), FunctionTransformer(np.tanh), make_pipeline(Binarizer(), Normalizer()), "passthrough"],
+    ids=["normalizer", "function", "pipeline", "passthrough"],
+)
+def test_steps_with_nothing_to_learn_go_with_a_fixed_prior(step, blobs):
+    """Once wrong: a pipeline was refused whatever its steps were."""
+    X, y = blobs
+    certificate = certify(make_pipeline(step, fixed()), X, y, prior_fraction=0)
+    transformed = X if step == "passthrough" else step.transform(X)
+    alone = fixed().fit(transformed, y)
+    assert figures(certificate) == figures(alone.certificate(trust_inputs=True))
+    np.testing.assert_array_equal(certificate.classifier.predict(X), alone.predict(transformed))
+
+
+@pytest.mark.parametrize("step", [SelectKBest(k=1), PCA(2), make_pipeline(Normalizer(), StandardScaler())], ids=str)
+def test_every_step_is_looked_at(step, blobs):
+    with pytest.raises(InvalidProblemError, match=r"the step 'judged' of the pipeline learns from the rows .*\.$"):
+        certify(Pipeline([("norm", Normalizer()), ("judged", step), ("last", fixed())]), *blobs, prior_fraction=0)
+
+
+def test_inputs_of_a_pipeline_must_be_as_drawn_too(blobs):
+    """Once wrong: what was learned before the pipeline went unnoticed."""
+    X, y = blobs
+    scaled, pipeline = StandardScaler().fit_transform(X), make_pipeline(Normalizer(), fixed())
+    for fraction in (0, 0.5):
+        with pytest.raises(InvalidProblemError, match="preprocessing was learned from these very rows"):
+            certify(pipeline, scaled, y, prior_fraction=fraction, random_state=0)
+        assert certify(pipeline, scaled, y, prior_fraction=fraction, random_state=0, trust_inputs=True)
+    with pytest.raises(InvalidProblemError, match="preprocessing was learned from these very rows"):
+        BoundSearch(pipeline, {"bayespointclassifier__noise": [0.0]}).fit(scaled, y)
+    assert BoundSearch(pipeline, {"bayespointclassifier__noise": [0.0]}, trust_inputs=True).fit(scaled, y)
+
+
+def test_missing_values_are_for_the_pipeline_to_fill_in(rng):
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[rng.random((60, 3)) < 0.2] = np.nan
+    pipeline = make_pipeline(SimpleImputer(), fixed())
+    assert certify(pipeline, X, y, random_state=0).n == 30
+    X[:, 1:] = StandardScaler().fit_transform(np.nan_to_num(X[:, 1:]))
+    with pytest.raises(InvalidProblemError, match="preprocessing was learned from these very rows"):
+        certify(pipeline, X, y, random_state=0)
+
+
+def test_steps_fitted_beforehand_are_refused(blobs):
+    """Once wrong: a frozen step kept what it had learned from the rows of the bound."""
+    X, y = blobs
+    for frozen in (FrozenEstimator(StandardScaler().fit(X)), FrozenEstimator(SelectKBest(k=1).fit(X, y))):
+        with pytest.raises(InvalidProblemError, match=r"the step 'frozenestimator' was fitted beforehand, .*\.$"):
+            certify(make_pipeline(frozen, fixed()), X, y, random_state=0)
+
+
+@pytest.mark.parametrize("fraction", [0, 0.5])
+def test_steps_that_take_rows_together_are_refused(fraction, blobs):
+    """Once wrong: a function that scales whatever it is given has seen the rows of the bound."""
+    with pytest.raises(InvalidProblemError, match=r"gives rows other features in other company, .*\.$"):
+        certify(make_pipeline(FunctionTransformer(scale), fixed()), *blobs, prior_fraction=fraction, random_state=0)
 
 
 def test_preprocessing_done_beforehand_is_refused(blobs):
@@ -334,7 +396,7 @@ def test_length_scales_from_the_spread_are_refused(blobs):
 
 
 def test_a_pipeline_needs_rows_for_its_preprocessing(blobs):
-    with pytest.raises(InvalidProblemError, match="a pipeline learns its preprocessing"):
+    with pytest.raises(InvalidProblemError, match="the step 'standardscaler' of the pipeline learns from the rows"):
         BoundSearch(make_pipeline(StandardScaler(), fixed()), {"bayespointclassifier__noise": [0.0]}).fit(*blobs)
 
 

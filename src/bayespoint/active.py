@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from . import readouts
 from ._typing import Array
 from .estimators._base import KernelClassifier
+from .estimators._certificates import mark_as_added_to
 from .exceptions import InvalidProblemError
 from .latents import spread_out
 from .posteriors import SampledPosterior
@@ -252,6 +253,7 @@ class ActiveLearner:
             with suppress(InvalidProblemError):  # a surprise, or an engine that cannot: fit again
                 model = updated(self.model, X, y, random_state=self._rng)
         self._learned(X_all, y_all, model)
+        mark_as_added_to(self.model[-1] if isinstance(self.model, Pipeline) else self.model)
 
     def _learned(self, X: Any, y: Any, model: Any = None) -> None:
         """Take over all labels with a model of them, fitted if there is none yet."""

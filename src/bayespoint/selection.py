@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags, indexable
@@ -15,11 +17,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ._typing import Array, RandomState
 from .bounds import Certificate
-from .estimators._certificates import certificate, random_part, with_held_out
+from .estimators._certificates import certificate, random_part, refuse_if_learned, with_held_out
 from .exceptions import InvalidProblemError
 from .problem import as_generator
 
 __all__ = ["BoundSearch", "certify"]
+
+_COMPARED = 20  # rows that are transformed by themselves, too
 
 
 def certify(
@@ -31,12 +35,14 @@ def certify(
     prior_fraction: float = 0.5,
     X_test: Any = None,
     y_test: Any = None,
+    trust_inputs: bool = False,
     random_state: RandomState = None,
 ) -> Certificate:
     """Fit a classifier, alone or at the end of a pipeline, and prove a bound on its error.
 
     Preprocessing, kernel and prior are learned on a random part of the rows; the posterior rests on all of them, and
-    the bound is evaluated on the others.
+    the bound is evaluated on the others. Every step of a pipeline belongs to the prior, those that look at labels too;
+    steps that have nothing to learn, such as `Normalizer`, go with a fixed prior as well.
 
     Parameters
     ----------
@@ -49,9 +55,11 @@ def certify(
     delta : float, default=0.05
         Probability that the bound does not hold.
     prior_fraction : float, default=0.5
-        Share of the rows that the prior is learned on.
+        Share of the rows that the prior is learned on; 0 if nothing is learned.
     X_test, y_test : array-like, optional
         A held-out set for the bound of a test set beside it.
+    trust_inputs : bool, default=False
+        Whether features that look preprocessed were so on other rows.
     random_state : int, Generator, RandomState or None, default=None
         Which rows these are.
 
@@ -75,12 +83,19 @@ def certify(
     >>> certificate.classifier.predict(X[:3])
     array([0, 0, 0])
     """
-    result = _fit_and_certify(estimator, X, y, delta, prior_fraction, random_state)
+    result = _fit_and_certify(estimator, X, y, delta, prior_fraction, trust_inputs, random_state)
     return with_held_out(result, X_test, y_test)
 
 
 def _fit_and_certify(
-    estimator: Any, X: Any, y: Any, delta: float, prior_fraction: float, random_state: RandomState, choices: int = 1
+    estimator: Any,
+    X: Any,
+    y: Any,
+    delta: float,
+    prior_fraction: float,
+    trust_inputs: bool,
+    random_state: RandomState,
+    choices: int = 1,
 ) -> Certificate:
     """With a prior learned on a share of the rows, or a fixed one if the share is zero."""
     *transformers, (name, classifier) = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
@@ -92,16 +107,52 @@ def _fit_and_certify(
     n = _num_samples(X)
     rows = None if prior_fraction == 0 else random_part(n, prior_fraction, random_state)
     if not transformers:
-        return certificate(_fitted(classifier, X, y, rows), delta, prior_rows=rows, choices=choices)
-    if rows is None:
-        raise InvalidProblemError(
-            "No certificate: a pipeline learns its preprocessing from the rows that the bound would rest on; use "
-            "prior_fraction=0.5, or preprocess with something fixed beforehand and take the classifier alone."
-        )
-    steps = clone(Pipeline(transformers)).fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
-    fitted = _fitted(classifier, steps.transform(X), y, rows)
+        fitted = _fitted(classifier, X, y, rows)
+        return certificate(fitted, delta, prior_rows=rows, trust_inputs=trust_inputs, choices=choices)
+    if not trust_inputs and hasattr(X, "__array__"):
+        refuse_if_learned(np.asarray(X))
+    steps, transformed = _preprocessed(transformers, X, y, rows)
+    fitted = _fitted(classifier, transformed, y, rows)
     result = certificate(fitted, delta, prior_rows=rows, trust_inputs=True, choices=choices)
     return replace(result, classifier=Pipeline([*steps.steps, (name, result.classifier)]))
+
+
+def _preprocessed(transformers: list[tuple[str, Any]], X: Any, y: Any, rows: Any) -> tuple[Pipeline, Any]:
+    """Steps fitted on the rows of the prior, or such as have nothing to fit, and all rows after them."""
+    for name, step in transformers:
+        if isinstance(step, FrozenEstimator):
+            raise InvalidProblemError(
+                f"No certificate: the step {name!r} was fitted beforehand, nobody knows on which rows; put it into the "
+                "pipeline unfitted, or transform the rows by it and take the rest of the pipeline."
+            )
+        if rows is None and _learns(step):
+            raise InvalidProblemError(
+                f"No certificate: the step {name!r} of the pipeline learns from the rows that the bound would rest on; "
+                "use prior_fraction=0.5, or preprocess with something fixed beforehand."
+            )
+    part = np.arange(_num_samples(X)) if rows is None else rows
+    steps = clone(Pipeline(transformers)).fit(_safe_indexing(X, part), _safe_indexing(y, part))
+    transformed = steps.transform(X)
+    some = part[:_COMPARED]
+    if not _are_equal(steps.transform(_safe_indexing(X, some)), _safe_indexing(transformed, some)):
+        raise InvalidProblemError(
+            "No certificate: the pipeline gives rows other features in other company, so those of the bound have a say "
+            "in it; use steps that take each row by itself."
+        )
+    return steps, transformed
+
+
+def _learns(step: Any) -> bool:
+    """Whether a step has anything to learn from rows."""
+    if isinstance(step, Pipeline):
+        return any(_learns(inner) for _, inner in step.steps)
+    return not (step is None or step == "passthrough") and get_tags(step).requires_fit
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    """Up to rounding."""
+    a, b = (np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64) for rows in (a, b))
+    return a.shape == b.shape and bool(np.all(np.abs(a - b) <= 1e-6 * np.abs(b).max(initial=0.0)))
 
 
 def _fitted(classifier: Any, X: Any, y: Any, rows: Any) -> Any:
@@ -130,6 +181,8 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Probability that the bound of the chosen setting does not hold.
     prior_fraction : float, default=0.0
         Share of the rows that every prior is learned on; 0 for fixed priors.
+    trust_inputs : bool, default=False
+        Whether features that look preprocessed were so on other rows.
     n_jobs : int or None, default=None
         Settings worked on at the same time.
     random_state : int, Generator, RandomState or None, default=None
@@ -170,6 +223,7 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         delta: float = 0.05,
         prior_fraction: float = 0.0,
+        trust_inputs: bool = False,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -177,6 +231,7 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.param_grid = param_grid
         self.delta = delta
         self.prior_fraction = prior_fraction
+        self.trust_inputs = trust_inputs
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -202,7 +257,7 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         certificates = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_and_certify)(
                 clone(self.estimator).set_params(**clone(setting, safe=False)),
-                *(X, y, self.delta, self.prior_fraction, seed, len(settings)),
+                *(X, y, self.delta, self.prior_fraction, self.trust_inputs, seed, len(settings)),
             )
             for setting in settings
         )

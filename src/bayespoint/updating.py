@@ -14,6 +14,7 @@ from ._typing import Array
 from .bases import Exact, Landmarks
 from .engines import EP
 from .estimators._base import KernelClassifier
+from .estimators._certificates import mark_as_added_to
 from .estimators._validation import check_batch
 from .exceptions import InvalidProblemError
 from .kernels import Isometry, kernel_values, with_bias
@@ -166,6 +167,7 @@ def _refitted(model: Any, core: Model, posteriors: list[Any], points: Any, codes
     basis, other = model._basis_.over(points.X), copy(model)
     best = Candidate.of(core, posteriors, basis)
     other._become(best, points, model.classes_)
+    mark_as_added_to(other)
     other._labels_ = np.r_[model._labels_, model.classes_[codes]]
     seen = model._dropped_rows_ + len(model._kept_rows_)
     other._kept_rows_ = np.r_[model._kept_rows_, seen + np.arange(len(codes))]

@@ -1,4 +1,5 @@
 import pickle
+from dataclasses import replace
 from math import asin, comb, exp, log, pi
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step
+from bayespoint.bases import Landmarks
 from bayespoint.bounds import (
     Bound,
     Certificate,
@@ -139,6 +141,64 @@ def test_several_classes_add_up(solve, data):
     assert learned.bayes_point.value == pytest.approx(2 * lowest(posteriors, priors, ROWS), rel=1e-4)
 
 
+@pytest.fixture
+def low_rank(data):
+    """Posterior on landmarks that leave out much."""
+    X, y = data
+    basis = Landmarks(X, X[:3])
+    return EP().infer(Problem(basis.gram(4.0 * RBF(1.0)), y, SOFT)), basis
+
+
+def test_a_draw_has_the_residual_of_landmarks_and_the_mean_has_not(low_rank, data):
+    """Once wrong: training errors were those of the coordinates, which no draw at a new point is made of alone."""
+    posterior, basis = low_rank
+    X, y = data
+    kernel = 4.0 * RBF(1.0)
+    mean, variance = posterior.latent(basis.crossing(kernel)(X), kernel.diag(X))  # as at new points
+    as_drawn = ndtr(-y * mean / np.sqrt(variance)).mean()
+    assert gibbs_error(posterior) == pytest.approx(as_drawn, rel=1e-9)
+    without = gibbs_error(posterior, with_residual=False)
+    assert without == pytest.approx(ndtr(-y * mean / np.sqrt(posterior.variance)).mean(), rel=1e-9)
+    assert as_drawn > without + 0.02
+    certificate = certify([posterior])
+    assert certificate.gibbs.terms["training error"] == pytest.approx(as_drawn, rel=1e-9)
+    expected = inverted(as_drawn, divergence(posterior), 60, 0.05, 2)  # two errors share delta
+    assert certificate.gibbs.value == pytest.approx(expected, rel=1e-9)
+    scales = np.exp(np.linspace(-2, 2, 801))
+    least = min(
+        inverted(gibbs_error(posterior, scale=s, with_residual=False), divergence(posterior, scale=s), 60, 0.05, 2)
+        for s in scales
+    )
+    assert certificate.bayes_point.value == pytest.approx(2 * least, rel=1e-4)
+
+
+def test_functions_drawn_at_the_rows_err_as_often_as_the_bound_counts(low_rank, data, rng):
+    """The witness by draws: functions at all rows jointly, as `sample_latent` makes them."""
+    posterior, basis = low_rank
+    X, y = data
+    kernel = 4.0 * RBF(1.0)
+    functions = posterior.functions(basis.crossing(kernel)(X), kernel(X), 4000, rng)
+    errors = (y * functions <= 0).mean(axis=1)
+    se = errors.std() / np.sqrt(len(errors))
+    assert abs(errors.mean() - gibbs_error(posterior)) < 4 * se
+    assert abs(errors.mean() - gibbs_error(posterior, with_residual=False)) > 4 * se  # the wrong one is noticed
+
+
+def test_a_latent_that_is_always_zero_counts_as_wrong():
+    posterior = EP().infer(Problem(np.eye(2), [1, 1], Step(softness=1.0)))
+    nothing = replace(posterior, mean=posterior.mean * [1, 0], variance=posterior.variance * [1, 0])
+    assert gibbs_error(nothing, [1]) == 1.0
+    assert gibbs_error(nothing, [0]) == gibbs_error(posterior, [0])
+
+
+def test_draws_of_coordinates_alone_are_refused(data):
+    X, y = data
+    gram = Landmarks(X, X[:3]).gram(4.0 * RBF(1.0))
+    posterior = Billiard(draws=20).infer(Problem(gram, y, SOFT), rng=0)
+    with pytest.raises(InvalidProblemError, match=r"^Draws of a problem with residuals .*\.$"):
+        certify_draws([posterior], [Estimate(-9.0, 0.1, "by hand")])
+
+
 def test_more_rows_and_less_confidence_make_a_smaller_bound(solve):
     posterior = solve()
     values = [certify([posterior], delta).bayes_point.value for delta in (0.001, 0.05, 0.5)]
@@ -160,9 +220,9 @@ def test_some_row_must_be_left_for_the_bound(solve):
 # -- draws --------------------------------------------------------------------------------------------------------
 
 
-def monte_carlo(delta, posteriors=1):
-    """Standard errors that `certify_draws` adds: a tenth of delta, shared by three figures of each posterior."""
-    return norm.isf(0.1 * delta / (3 * posteriors))
+def monte_carlo(delta, posteriors=1, figures=3):
+    """Standard errors that `certify_draws` adds: a tenth of delta, shared by the figures of each posterior."""
+    return norm.isf(0.1 * delta / (figures * posteriors))
 
 
 def share_of_the_circle(X, y):
@@ -219,7 +279,10 @@ def test_several_posteriors_share_the_risk_and_add_up(wedge):
 
 
 def exact_figures(problem):
-    """Relative entropy of the posterior to the prior, and mean training error, of one or two latents."""
+    """Relative entropy of the posterior to the prior, mean training errors of voters and of draws, and log-evidence.
+
+    Of one or two latents.
+    """
     gram, y, step = problem.gram, problem.y, problem.likelihood
     n = len(y)
     if step.softness == 0:  # every orthant has one likelihood
@@ -229,23 +292,22 @@ def exact_figures(problem):
         else:
             rho = gram[0, 1] / np.sqrt(gram[0, 0] * gram[1, 1])
             weight = 0.25 + signs.prod(axis=1) * asin(rho) / (2 * pi)
-        right = signs * y > 0
-        losses = ~right
-        side = right.astype(float)
+        margins = signs * y
+        side = (margins > 0).astype(float)
     else:  # a fine grid
         grid = np.linspace(-9, 9, 1201)
         white = np.array(np.meshgrid(*[grid] * n)).reshape(n, -1).T
         weight = np.exp(-0.5 * (white**2).sum(axis=1))
         margins = y * (white @ np.linalg.cholesky(gram).T)
         side = ndtr(margins / np.sqrt(step.softness))
-        losses = 1 - side
     weight = weight / weight.sum()
     likelihood = (step.noise + (1 - 2 * step.noise) * side) ** problem.exponents
     joint = weight * likelihood.prod(axis=1)
     evidence = joint.sum()
     seen = joint > 0
     nats = joint[seen] @ np.log(likelihood.prod(axis=1)[seen]) / evidence - log(evidence)
-    return nats, joint @ losses.mean(axis=1) / evidence, log(evidence)
+    errors = [float(joint @ losses.mean(axis=1)) / evidence for losses in (1 - side, margins <= 0)]
+    return nats, *errors, log(evidence)
 
 
 GRAMS = {"one row": np.array([[2.0]]), "two rows": np.array([[2.0, 0.9], [0.9, 1.0]])}
@@ -257,13 +319,18 @@ def test_draws_tell_divergence_and_error_up_to_their_errors(step, gram, seed):
     problem = Problem(GRAMS[gram], [1.0, -1.0][: len(GRAMS[gram])], step)
     n = problem.size
     posterior = Billiard(draws=10_000).infer(problem, rng=seed)
-    nats, error, value = exact_figures(problem)
-    terms = certify_draws([posterior], [Estimate(value, 0.0, "exact")]).gibbs.terms
+    nats, voter, draw, value = exact_figures(problem)
+    found = certify_draws([posterior], [Estimate(value, 0.0, "exact")])
     likelihood = step.log_likelihood(problem.y, posterior.latents).sum(axis=-1)
     side = problem.y * posterior.latents
-    losses = (side <= 0).mean(axis=-1) if step.softness == 0 else ndtr(-side / np.sqrt(step.softness)).mean(axis=-1)
-    z = monte_carlo(0.05)
-    for term, exact, draws in [(n * terms["divergence"], nats, likelihood), (terms["training error"], error, losses)]:
+    alone = (side <= 0).mean(axis=-1)
+    voting = alone if step.softness == 0 else ndtr(-side / np.sqrt(step.softness)).mean(axis=-1)
+    z = monte_carlo(0.05, figures=3 if step.softness == 0 else 4)
+    for term, exact, draws in [
+        (n * found.gibbs.terms["divergence"], nats, likelihood),
+        (found.gibbs.terms["training error"], draw, alone),
+        (found.bayes_point.terms["training error"], voter, voting),
+    ]:
         se = float(mcse(draws[..., None])[0])
         assert abs(term - exact - z * se) < 5 * se
         assert abs(exact - 1.1 * (exact + 0.01)) > 5 * se  # a witness that would notice ten per cent
@@ -271,7 +338,7 @@ def test_draws_tell_divergence_and_error_up_to_their_errors(step, gram, seed):
 
 def test_draws_of_weighted_rows(seed):
     problem = Problem(GRAMS["two rows"], [1.0, -1.0], Step(0.1), weights=[2.0, 0.5])
-    nats, error, value = exact_figures(problem)
+    nats, error, _, value = exact_figures(problem)
     certificate = certify_draws([Billiard(draws=4000).infer(problem, rng=seed)], [Estimate(value, 0.0, "exact")])
     assert 2 * certificate.gibbs.terms["divergence"] == pytest.approx(nats, abs=0.1)
     assert certificate.gibbs.terms["training error"] == pytest.approx(error, abs=0.05)
@@ -289,10 +356,20 @@ def test_a_larger_monte_carlo_error_makes_a_larger_bound(wedge):
 def test_any_number_of_draws_will_do(draws):
     """Once wrong: batches of unequal length, of draws that are no multiple of ten, cannot be put together."""
     problem = Problem(GRAMS["two rows"], [1.0, -1.0], Step(0.1, 0.5))
-    nats, error, value = exact_figures(problem)
+    nats, _, error, value = exact_figures(problem)
     terms = certify_draws([Billiard(draws=draws).infer(problem, rng=0)], [Estimate(value, 0.0, "exact")]).gibbs.terms
     assert nats < 2 * terms["divergence"] < nats + 1
     assert error < terms["training error"] < error + 0.3
+
+
+@pytest.mark.parametrize(("draws", "chains"), [(1, 1), (1, 2), (2, 4)])
+@pytest.mark.parametrize("step", [Step(0.1), Step(0.1, 0.5)], ids=str)
+def test_few_draws_do_not_tell_their_error(step, draws, chains):
+    """Once wrong: one draw, or a few that make the same mistakes, seemed to have no Monte Carlo error at all."""
+    problem = Problem(GRAMS["two rows"], [1.0, -1.0], step)
+    posterior = Billiard(draws=draws, chains=chains).infer(problem, rng=0)
+    with pytest.raises(InvalidProblemError, match=r"^A handful of draws does not tell its error: take more\.$"):
+        certify_draws([posterior], [Estimate(-1.5, 0.0, "by hand")])
 
 
 def test_an_evidence_without_a_standard_error_is_refused(wedge):
@@ -332,13 +409,45 @@ def test_a_certificate_reads_well():
         "  error of the classifier   <= 0.2469\n"
         "  mean error of a draw      <= 0.1235\n"
         "    training error 0.0123, divergence 11.1 nats, 200 rows\n"
-        "  rests on: independent rows; a prior fixed before the data"
+        "  rests on: a prior fixed before the data\n"
+        "  takes on trust: rows independent; kernel and features chosen without these rows"
     )
+
+
+@pytest.mark.parametrize(("constant", "says_so"), [(0.2, True), (0.2469, True), (0.3, False), (None, False)])
+def test_a_bound_no_better_than_a_constant_says_so_in_words(constant, says_so):
+    lines = str(by_hand(constant_error=constant)).split("\n")
+    assert by_hand(constant_error=constant).beats_a_constant is not says_so
+    if says_so:
+        words = f"the most frequent class alone errs on {constant:.4f} of these rows"
+        assert lines[2] == f"    no better than a constant: {words}"
+    else:
+        assert "constant" not in "".join(lines)
+
+
+def test_the_constant_is_judged_on_the_rows_of_the_bound(solve, data):
+    """Once missing: a certificate did not know what the most frequent class alone would do."""
+    X, y = data
+    others = np.setdiff1d(np.arange(60), ROWS)
+    certificate = certify([solve()], priors=[solve(ROWS)], prior_rows=ROWS)
+    assert certificate.constant_error == pytest.approx(min(np.mean(y[others] > 0), np.mean(y[others] < 0)))
+    classes = np.digitize(X[:, 0], [-0.4, 0.9])
+    three = certify([solve(labels=np.where(classes == k, 1.0, -1.0)) for k in range(3)])
+    assert three.constant_error == pytest.approx(1 - np.bincount(classes).max() / 60)
+
+
+def test_a_vote_says_that_finitely_many_draws_are_not_paid_for(wedge):
+    """Once wrong: the vote of a single draw was given the bound of the whole posterior's without a word."""
+    problem, share = wedge
+    for draws in (1, 50):
+        posterior = Billiard(draws=draws, chains=1).infer(problem, rng=0)
+        certificate = certify_draws([posterior], [Estimate(log(share), 0.0, "exact")])
+        assert f"for the vote of the {draws} at hand its bound holds on average over them" in str(certificate)
 
 
 def test_a_test_set_is_shown_beside_it():
     lines = str(by_hand(held_out=binomial_bound(3, 100, 0.05))).split("\n")
-    assert len(lines) == 6
+    assert len(lines) == 7
     assert lines[-1] == "  the same by a test set    <= 0.0757 (test error 0.0300)"
 
 

@@ -13,12 +13,13 @@ from scipy.stats import binom, binomtest, qmc
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.svm import SVC
 
-from bayespoint import BayesPointClassifier, GaussianMarginClassifier, Problem, Step
+from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Problem, Step
 from bayespoint.bounds import (
     bayes_bound,
     binomial_bound,
     cap_bound,
     certify_draws,
+    gibbs_error,
     invert_kl,
     linear_svm_bound,
     margin_bound,
@@ -63,7 +64,7 @@ def pairs_of(certificate, teacher, flips=FLIPS):
 
 def over_many_sets(one, seed, sets=SETS):
     """Rows of bounds and truths, one row a data set."""
-    return np.array([one(np.random.default_rng([seed, k])) for k in range(sets)])
+    return np.array([one(np.random.default_rng([*np.ravel(seed), k])) for k in range(sets)])
 
 
 def failure_rates(pairs):
@@ -305,6 +306,50 @@ def test_the_corollaries_of_the_paper(seed):
         return model.bounds()["corollary 5"].value, errors_of(model, "linear", flips=0.0)[1]
 
     assert_guaranteed(over_many_sets(one, seed))
+
+
+# -- landmarks: what they leave out is a part of every draw ----------------------------------------------------------
+
+SQUARE = 6 * qmc.Sobol(2, seed=1).random(1024) - 3
+LOW_RANK = {
+    "margin": lambda **options: GaussianMarginClassifier(4.0 * RBF(1.0), eta=0.95, **options),
+    "bayes point": lambda **options: BayesPointClassifier(4.0 * RBF(1.0), optimizer=None, **options),
+    "support vectors": lambda **options: BayesianSVC(kernel=4.0 * RBF(1.0), **options),
+}
+
+
+def certified_on_landmarks(kind, rank, rng):
+    """Bound and truth for the mean, for a draw, and once more for a draw whose residual is forgotten in training."""
+    X = rng.uniform(-3, 3, (300, 2))
+    model = LOW_RANK[kind](max_rank=rank, random_state=int(rng.integers(1000))).fit(X, X[:, 0] > 0)
+    certificate = model.certificate(prior_fraction=0.3)
+    mean, variance = certificate.classifier.latent(SQUARE)
+    margin = np.sign(SQUARE[:, 0]) * mean
+    draw = np.mean(ndtr(-margin / np.sqrt(variance)))
+    others = np.delete(np.arange(300), np.random.default_rng(model.random_state).permutation(300)[:90])
+    forgotten = gibbs_error(certificate.classifier.posterior_, others, with_residual=False)
+    nats = certificate.gibbs.terms["divergence"] * 210
+    wrong = seeger_bound(forgotten, nats, 210, DELTA).value
+    return certificate.bayes_point.value, np.mean(margin <= 0), certificate.gibbs.value, draw, wrong, draw
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [2, 5, 20])
+@pytest.mark.parametrize("kind", LOW_RANK)
+def test_certificates_on_landmarks(kind, rank, seed):
+    """Once wrong: the training error was that of the coordinates; violated in up to 191 of 200 data sets."""
+    pairs = over_many_sets(lambda rng: certified_on_landmarks(kind, rank, rng), [seed, rank], sets=200)
+    assert_guaranteed(pairs[:, :4])
+    assert_says_something(pairs, 1)
+
+
+def test_a_bound_that_forgets_what_landmarks_leave_out_does_not_hold(seed):
+    """The same in short, with the control: the bound as it was fails nearly always."""
+    pairs = over_many_sets(lambda rng: certified_on_landmarks("margin", 5, rng), [seed, 5], sets=10)
+    assert_guaranteed(pairs[:, :4])
+    assert_says_something(pairs, 0)
+    with pytest.raises(AssertionError, match="bounds fail"):
+        assert_guaranteed(pairs[:, 4:])
 
 
 def test_training_errors_of_gaussian_margin_machines_are_no_bound(seed):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp
 from typing import Any
 
@@ -22,6 +22,9 @@ from .posteriors import divergence, gibbs_error
 __all__ = ["Certificate", "certify", "certify_draws"]
 
 _MONTE_CARLO = 0.1  # share of delta that pays for the Monte Carlo error of draws
+_BATCHES = 10  # batch means that a standard error is taken from, at least
+_ASSUMED = "rows independent; kernel and features chosen without these rows"
+_AT_HAND = "the vote is that of all draws, for the vote of the {count} at hand its bound holds on average over them"
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,18 @@ class Certificate:
     bayes_point : Bound
         On the error of the classifier that predicts: the Bayes point, or the vote of the draws.
     gibbs : Bound
-        On the mean error of a classifier drawn from the posterior.
+        On the mean error of a classifier drawn from the posterior, as `sample_latent` draws it. With probability
+        ``1 - delta`` both bounds hold.
     n : int
         Rows that the bound is evaluated on.
     delta : float
         Probability that the bound does not hold.
     basis : str
         Where the prior came from.
+    assumes : str
+        What no look at the rows can tell, and the caller answers for.
+    constant_error : float or None
+        Share of the rows of the bound that the most frequent class alone gets wrong.
     held_out : Bound or None
         The bound of a test set, if one was given: the honest baseline.
     classifier : estimator or None
@@ -57,7 +65,8 @@ class Certificate:
       error of the classifier   <= 0.1629
       mean error of a draw      <= 0.0816
         training error 0.0048, divergence 13.8 nats, 300 rows
-      rests on: independent rows; a prior fixed before the data
+      rests on: a prior fixed before the data
+      takes on trust: rows independent; kernel and features chosen without these rows
     """
 
     bayes_point: Bound
@@ -65,8 +74,15 @@ class Certificate:
     n: int
     delta: float
     basis: str
+    assumes: str = _ASSUMED
+    constant_error: float | None = None
     held_out: Bound | None = None
     classifier: Any = field(default=None, repr=False)
+
+    @property
+    def beats_a_constant(self) -> bool:
+        """Whether the bound on the classifier is below the error of its most frequent class alone."""
+        return self.bayes_point.value < (1.0 if self.constant_error is None else self.constant_error)
 
     def __str__(self) -> str:
         terms = self.gibbs.terms
@@ -76,8 +92,12 @@ class Certificate:
             f"  error of the classifier   <= {_shown(self.bayes_point)}",
             f"  mean error of a draw      <= {_shown(self.gibbs)}",
             f"    training error {terms['training error']:.4f}, divergence {nats:.1f} nats, {self.n} rows",
-            f"  rests on: independent rows; {self.basis}",
+            f"  rests on: {self.basis}",
+            f"  takes on trust: {self.assumes}",
         ]
+        if self.constant_error is not None and not self.beats_a_constant:
+            share = f"the most frequent class alone errs on {self.constant_error:.4f} of these rows"
+            lines.insert(2, f"    no better than a constant: {share}")
         if self.held_out is not None:
             error = self.held_out.terms["test error"]
             lines.append(f"  the same by a test set    <= {_shown(self.held_out)} (test error {error:.4f})")
@@ -125,6 +145,11 @@ def certify(
     length with the smallest bound is taken. Of several classes the right one wins if every one of the classifiers is
     right, so their bounds add up.
 
+    With landmarks a draw has, beside its coordinates, the part of the prior that they leave out: at any one row fresh
+    noise of that row's residual variance, whose law the landmarks fix before the rows of the bound are seen. Prior and
+    posterior share it, so it costs no divergence, but its errors count. The mean has no such part and is judged as the
+    vote of the coordinates' Gaussian alone; these two errors share `delta`.
+
     Examples
     --------
     >>> import numpy as np
@@ -141,15 +166,16 @@ def certify(
         rows = np.delete(rows, prior_rows)
     check_sample(len(rows), delta)
     pairs = [(posterior, priors[i] if priors else None) for i, posterior in enumerate(posteriors)]
+    kinds = 1 + any(posterior.problem.residual is not None for posterior in posteriors)  # of errors: draw's, mean's
 
-    def bounds(scale: float) -> list[Bound]:
+    def bounds(scale: float, *, with_residual: bool = False) -> list[Bound]:
         return [
             seeger_bound(
-                gibbs_error(posterior, rows, scale),
+                gibbs_error(posterior, rows, scale, with_residual=with_residual),
                 divergence(posterior, prior, prior_rows, scale),
                 len(rows),
                 delta,
-                choices * len(posteriors),
+                choices * len(posteriors) * kinds,
             )
             for posterior, prior in pairs
         ]
@@ -158,8 +184,8 @@ def certify(
         return sum(bound.value for bound in bounds(exp(log_scale)))
 
     best = minimize_scalar(total, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 0.01})
-    plain, scaled = bounds(1.0), bounds(exp(best.x))
-    return _certificate(plain, scaled if best.fun < total(0.0) else plain, len(rows), delta, basis)
+    vote = bounds(exp(best.x) if best.fun < total(0.0) else 1.0)
+    return _certificate(bounds(1.0, with_residual=True), vote, posteriors, rows, delta, basis)
 
 
 def certify_draws(
@@ -173,7 +199,8 @@ def certify_draws(
     """Certificate of exact posteriors from draws: of a hard boundary the bound by the volume of version space.
 
     The relative entropy to the prior is the mean log-likelihood less the log-evidence. Draws tell both up to a Monte
-    Carlo error, which a tenth of `delta` pays for.
+    Carlo error, which a tenth of `delta` pays for. Under a soft boundary each draw votes with its latent noise, while a
+    draw by itself has none; these two errors share the rest of `delta`.
 
     Parameters
     ----------
@@ -187,7 +214,9 @@ def certify_draws(
     Returns
     -------
     Certificate
-        Of the classifier that decides by the vote of the draws.
+        Of the vote of the whole posterior. The vote of finitely many draws, of a single one too, errs on average over
+        their randomness no more than that bound says: the share of them that is wrong at a point is at least one half
+        where their vote is, and its mean is that of the posterior. No luck with the draws at hand is paid for.
 
     Examples
     --------
@@ -204,45 +233,63 @@ def certify_draws(
     """
     n = posteriors[0].problem.size
     check_sample(n, delta)
-    shares = 3 * len(posteriors)  # three figures of each posterior are estimates
+    soft = any(posterior.problem.likelihood.softness > 0 for posterior in posteriors)
+    shares = (4 if soft else 3) * len(posteriors)  # figures of each posterior that are estimates
     z = -float(ndtri(_MONTE_CARLO * delta / shares))
-    bounds = []
+    drawn: list[Bound] = []
+    voted: list[Bound] = []
     for posterior, estimate in zip(posteriors, log_evidences, strict=True):
         problem = posterior.problem
+        if problem.residual is not None:
+            raise InvalidProblemError(
+                "Draws of a problem with residuals are draws of its coordinates alone: use expectation propagation, or "
+                "the exact Gram matrix."
+            )
         latents = posterior.latents
         log_likelihood = (problem.exponents * problem.likelihood.log_likelihood(problem.y, latents)).sum(axis=-1)
-        losses = _gibbs_losses(problem.likelihood.softness, problem.y * latents).mean(axis=-1)
         if estimate.se is None:
             raise InvalidProblemError("certify_draws needs log-evidences with a standard error, of method 'sampled'.")
         if not np.isfinite(log_likelihood).all():
             raise InvalidProblemError("These points are no draws from the posterior: some of them have no probability.")
-        distance = _upper(log_likelihood, z) - (estimate.value - z * estimate.se)
-        error = min(_upper(losses, z), 1.0)
-        bounds.append(seeger_bound(error, max(distance, 0.0), n, (1 - _MONTE_CARLO) * delta, choices * len(posteriors)))
-    return _certificate(bounds, bounds, n, delta, basis)
+        upper = _of_any_draw if problem.likelihood.is_hard else _upper
+        distance = max(upper(log_likelihood, z) - (estimate.value - z * estimate.se), 0.0)
+        for found, softness in ((drawn, 0.0), (voted, problem.likelihood.softness)):
+            error = min(upper(_losses(softness, problem.y * latents).mean(axis=-1), z), 1.0)
+            paid = choices * len(posteriors) * (1 + soft)
+            found.append(seeger_bound(error, distance, n, (1 - _MONTE_CARLO) * delta, paid))
+    count = posteriors[0].coordinates.shape[0] * posteriors[0].draws
+    result = _certificate(drawn, voted, posteriors, np.arange(n), delta, basis)
+    return replace(result, assumes=f"{result.assumes}; {_AT_HAND.format(count=count)}")
 
 
-def _gibbs_losses(softness: float, margins: Array) -> Array:
+def _losses(softness: float, margins: Array) -> Array:
     """Whether a draw errs; under a soft boundary with what probability, its latent noise drawn afresh."""
     return ndtr(-margins / np.sqrt(softness)) if softness > 0 else (margins <= 0).astype(np.float64)
 
 
+def _of_any_draw(draws: Array, _: float) -> float:
+    """Inside hard walls nothing varies: no draw makes a mistake."""
+    return float(draws.flat[0])
+
+
 def _upper(draws: Array, z: float) -> float:
     """Mean over (chain, draw) and `z` standard errors, these from the spread of batch means of all chains."""
-    if np.ptp(draws) == 0:
-        return float(draws.flat[0])
-    means = np.array([batch.mean() for chain in draws for batch in np.array_split(chain, 10) if len(batch)])
-    if len(means) < 2:
-        raise InvalidProblemError("A single draw does not tell its error: take more draws.")
+    means = np.array([batch.mean() for chain in draws for batch in np.array_split(chain, _BATCHES) if len(batch)])
+    if len(means) < _BATCHES:
+        raise InvalidProblemError("A handful of draws does not tell its error: take more.")
     quantile = float(stdtrit(len(means) - 1, ndtr(z)))
     return float(draws.mean() + quantile * means.std(ddof=1) / np.sqrt(len(means)))
 
 
-def _certificate(draws: Sequence[Bound], vote: Sequence[Bound], n: int, delta: float, basis: str) -> Certificate:
+def _certificate(
+    draws: Sequence[Bound], vote: Sequence[Bound], posteriors: Sequence[Any], rows: Any, delta: float, basis: str
+) -> Certificate:
     """From the bounds on each class against the rest: of the draws, and of those whose vote has the smallest bound."""
     if len(draws) > 1:
         basis = f"{basis}; the sum over {len(draws)} classes, each against the rest"
-    return Certificate(majority_vote_bound(_sum(vote)), _sum(draws), n, delta, basis)
+    shares = [float(np.mean(posterior.problem.y[rows] > 0)) for posterior in posteriors]
+    constant = 1 - max(shares if len(shares) > 1 else (shares[0], 1 - shares[0]))
+    return Certificate(majority_vote_bound(_sum(vote)), _sum(draws), len(rows), delta, basis, constant_error=constant)
 
 
 def _sum(bounds: Sequence[Bound]) -> Bound:

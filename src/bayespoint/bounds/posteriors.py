@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from .._typing import Array
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
 
@@ -80,7 +81,9 @@ def _log_normaliser(posterior: GaussianPosterior) -> float:
     return float(0.5 * posterior.nu @ posterior.mean - 0.5 * posterior.factor.log_det)
 
 
-def gibbs_error(posterior: GaussianPosterior, rows: Any = slice(None), scale: float = 1.0) -> float:
+def gibbs_error(
+    posterior: GaussianPosterior, rows: Any = slice(None), scale: float = 1.0, *, with_residual: bool = True
+) -> float:
     """Mean training error of the posterior's classifiers, in closed form: ``mean Phi(-y m / sd)``.
 
     Parameters
@@ -91,6 +94,9 @@ def gibbs_error(posterior: GaussianPosterior, rows: Any = slice(None), scale: fl
         Rows to average over; all by default.
     scale : float, default=1.0
         Factor of the mean, as for `divergence`.
+    with_residual : bool, default=True
+        Whether a draw has the part of the prior that the landmarks of a low-rank problem leave out, as draws at new
+        points have it. Prior and posterior share that part, so the divergence is the same with it and without.
 
     Returns
     -------
@@ -105,5 +111,13 @@ def gibbs_error(posterior: GaussianPosterior, rows: Any = slice(None), scale: fl
     >>> round(gibbs_error(EP().infer(Problem(np.eye(2), [1, -1], Step()))), 4)  # Phi(-0.798 / 0.603)
     0.0928
     """
-    margin = scale * posterior.problem.y * posterior.mean / np.sqrt(posterior.variance)
-    return float(ndtr(-margin[rows]).mean())
+    return float(ndtr(-deviations(posterior, scale, with_residual=with_residual)[rows]).mean())
+
+
+def deviations(posterior: GaussianPosterior, scale: float = 1.0, *, with_residual: bool = True) -> Array:
+    """Margin of each training row in standard deviations of a draw there; a draw that is always zero is wrong."""
+    margin = scale * posterior.problem.y * posterior.mean
+    own = posterior.problem.residual if with_residual else None
+    sd = np.sqrt(posterior.variance if own is None else posterior.variance + own)
+    certain = np.where(margin > 0, np.inf, -np.inf)
+    return np.divide(margin, sd, out=certain, where=sd > 0)

@@ -60,7 +60,10 @@ def step_probabilities(likelihood: Any, latent: Latent) -> Array:
 class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels."""
 
-    _optional_attributes = ("loo_proba_", "members_", "member_weights_", "n_seen_", "class_count_")
+    _optional_attributes = (
+        *("loo_proba_", "members_", "member_weights_", "n_seen_", "class_count_"),
+        "_rows_were_added_",
+    )
 
     kernel: Any
     optimizer: str | None

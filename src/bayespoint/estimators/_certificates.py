@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,9 +17,18 @@ from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights, as_generator
 from ..tuning import Candidate, Model, infer, maximise_evidence
+from ._provenance import copied, learned_from
 from ._validation import weights_of
 
-__all__ = ["CertifiedMixin", "certificate", "random_part", "seen_by_prior", "with_held_out"]
+__all__ = [
+    "CertifiedMixin",
+    "certificate",
+    "mark_as_added_to",
+    "random_part",
+    "refuse_if_learned",
+    "seen_by_prior",
+    "with_held_out",
+]
 
 _OFFER = (
     "pass prior_fraction=0.5 to learn it on half of them, or fix it beforehand (optimizer=None and a kernel object; "
@@ -33,6 +41,7 @@ class CertifiedMixin:
 
     random_state: RandomState
     _posteriors: Any
+    _rows_were_added_: bool = False
 
     def certificate(
         self,
@@ -47,7 +56,9 @@ class CertifiedMixin:
 
         The posterior is taken as a PAC-Bayes posterior against the prior of the kernel. That prior must not have seen
         the rows that the bound is evaluated on: a kernel tuned on them is refused, and so are features that bear the
-        trace of preprocessing fitted to them.
+        trace of preprocessing fitted to them. Rows must be independent: copies are refused, and rows that an active
+        learner asked for. What no look at the rows can tell, such as features selected by their labels or a length
+        scale computed from them beforehand, is taken on trust, and the certificate says so.
 
         Parameters
         ----------
@@ -99,24 +110,44 @@ def certificate(
     `choices` is the size of the grid that it was chosen from by the bound.
     """
     _refuse_unless_mean(estimator)
+    if estimator._rows_were_added_:
+        raise InvalidProblemError(
+            "No certificate: rows were added after fitting, perhaps chosen by what the classifier said of them, and a "
+            "bound needs rows that chance alone has drawn: fit on all of them if it has, or use a test set."
+        )
     if estimator._dropped_rows_:
         raise InvalidProblemError(
             f"No certificate: {estimator._dropped_rows_} rows had weight zero, and a bound needs all rows that were "
             "drawn: fit without them."
         )
-    if not (trust_inputs or estimator._pairwise) and (reason := _learned_from(estimator._points_.X)):
+    if (reason := copied(estimator._points_.as_given, estimator._labels_)) is not None:
         raise InvalidProblemError(
-            f"No certificate: {reason}, so preprocessing was learned from these very rows; use "
-            "bayespoint.selection.certify on the whole pipeline, or trust_inputs=True if it was learned elsewhere."
+            f"No certificate: {reason}, and a bound needs independent rows: fit on each of them once."
         )
+    if not (trust_inputs or estimator._pairwise):
+        refuse_if_learned(estimator._points_.X)
     if prior_rows is None:
         return _with_fixed_prior(estimator, delta, choices)
     return _with_learned_prior(estimator, delta, prior_rows, choices)
 
 
+def mark_as_added_to(model: Any) -> None:
+    """Let a fitted classifier know that not all of its rows were there from the beginning."""
+    model._rows_were_added_ = True
+
+
 def _refuse_unless_mean(estimator: Any) -> None:
     if (reason := estimator._not_the_mean()) is not None:
         raise InvalidProblemError(f"No certificate: {reason}.")
+
+
+def refuse_if_learned(X: Any) -> None:
+    """Raise if rows bear the trace of preprocessing that was fitted to them."""
+    if (reason := learned_from(X)) is not None:
+        raise InvalidProblemError(
+            f"No certificate: {reason}, so preprocessing was learned from these very rows; use "
+            "bayespoint.selection.certify on the whole pipeline, or trust_inputs=True if it was learned elsewhere."
+        )
 
 
 def random_part(n: int, fraction: Any, rng: Any) -> Any:
@@ -228,30 +259,6 @@ def _as_classifier(estimator: Any, candidate: Candidate) -> Any:
     vars(other).update(fitted | estimator._fitted_attributes(candidate, estimator._points_, estimator.classes_))
     other._prior_saw_ = seen_by_prior(estimator, candidate.model, candidate.basis)
     return other
-
-
-def _learned_from(X: Any) -> str | None:
-    """The trace of preprocessing that was fitted to these rows: moments or ranges that no sample has by chance."""
-    if sparse.issparse(X) or not isinstance(X, np.ndarray) or len(X) < 3:
-        return None
-    # flags and counts have simple moments and ranges by themselves
-    graded = [column for column in X.T if len(np.unique(column)) > 2 and np.any(column != np.rint(column))]
-    if not graded:
-        return None
-    columns = np.stack(graded, axis=1)
-    mean, sd = np.abs(columns.mean(axis=0)), columns.std(axis=0)
-    if np.any(mean < 1e-9 * sd) or np.all(mean < 1e-6 * sd):
-        return "features have mean zero over the training rows"
-    if np.any(np.abs(sd - 1) < 1e-9) or np.all(np.abs(sd - 1) < 1e-6):
-        return "features have standard deviation one over the training rows"
-    low, high = columns.min(axis=0), columns.max(axis=0)
-    for ends in ((low, high - 1), (low + 1, high - 1), (np.maximum(-low, high) - 1,)):
-        if all(np.all(np.abs(end) < 1e-6) for end in ends):
-            return "features span exactly the interval from 0 to 1, or from -1 to 1, over the training rows"
-    low, middle, high = np.quantile(columns, [0.25, 0.5, 0.75], axis=0)
-    if np.all(np.abs(middle) < 1e-6) and np.all(np.abs(high - low - 1) < 1e-6):
-        return "features have median zero and quartiles one apart over the training rows"
-    return None
 
 
 def seen_by_prior(estimator: Any, model: Model, basis: Any) -> str | None:

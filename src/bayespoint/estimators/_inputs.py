@@ -57,6 +57,11 @@ class Points:
         return replace(self, X=X if self.columns is None else X[:, rows])
 
     @property
+    def as_given(self) -> Any:
+        """The training rows from before they were brought into another form."""
+        return self.X if self.isometry is None else self.isometry.X
+
+    @property
     def plain(self) -> Any:
         """The training points as the kernel takes them: few enough to be an array where they are sparse for speed."""
         if not (self.by_rows and sparse.issparse(self.X)):

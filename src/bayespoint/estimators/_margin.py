@@ -21,6 +21,7 @@ from ..bounds import (
     gaussian_margin_bound,
     gaussian_margin_slack_bound,
 )
+from ..bounds.posteriors import deviations
 from ..engines.gaussian_margin import Margin
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
@@ -286,10 +287,15 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         check_is_fitted(self)
         if len(self.classes_) > 2:
             raise InvalidProblemError("The corollaries are for two classes: see `certificate` for several.")
+        if self._prior_saw_:
+            raise InvalidProblemError(
+                f"No bounds: {self._prior_saw_} on the rows that they would rest on; use "
+                "certificate(prior_fraction=0.5)."
+            )
         posterior = self._posteriors[0]
         assert isinstance(posterior, GaussianPosterior)
         n, kl = posterior.problem.size, divergence(posterior)
-        z = posterior.problem.y * posterior.mean / np.sqrt(posterior.variance)
+        z = deviations(posterior)
         found = {"exact": certify([posterior], delta).gibbs}
         if self.eta_ > 0.5:
             found["corollary 5"] = gaussian_margin_slack_bound(z, self.eta_, kl, n, delta)
