@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV, calibration_curve
@@ -41,7 +40,7 @@ def run(picture: str | Path) -> int:
     >>> from bayespoint.demo import run
     >>> run("demo.png")  # doctest: +SKIP
     """
-    data = load_breast_cancer(as_frame=True)
+    data = load_breast_cancer()  # arrays: pandas is no dependency
     X_train, X_test, y_train, y_test = train_test_split(
         data.data, data.target, train_size=0.5, random_state=0, stratify=data.target
     )
@@ -64,7 +63,8 @@ def run(picture: str | Path) -> int:
     print(f"\nkernel chosen by evidence        {classifier.kernel_}, bias {classifier.bias_:.3g}")
     print(f"log-evidence of the labels       {classifier.log_evidence_:.2f}")
     print(f"leave-one-out log loss           {-np.mean(np.log(leave_one_out)):.4f} (training rows alone, no refit)")
-    _save(picture, y_test, probabilities, X_train[_FEATURES], y_train)
+    columns = [list(data.feature_names).index(name) for name in _FEATURES]
+    _save(picture, y_test, probabilities, X_train[:, columns], y_train)
     return 0
 
 
@@ -73,11 +73,11 @@ def _calibration_line(y: Array, p: Array) -> str:
     return "  ".join(f"{a:.2f}->{b:.2f}" for a, b in zip(predicted, observed, strict=True))
 
 
-def _save(picture: str | Path, y_test: Any, probabilities: dict[str, Array], X: Any, y: Any) -> None:
+def _save(picture: str | Path, y_test: Array, probabilities: dict[str, Array], X: Array, y: Array) -> None:
     try:
         import matplotlib as mpl
     except ImportError:
-        print("\nNo picture: matplotlib is missing, install bayespoint[plot].")
+        print("\nNo picture: matplotlib is missing (pip install matplotlib).")
         return
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -102,10 +102,10 @@ def _save(picture: str | Path, y_test: Any, probabilities: dict[str, Array], X: 
     figure.colorbar(surface.surface_, ax=right, label="P(benign)")
     colours = mpl.colormaps["RdBu"]
     for value, name, colour in ((0, "malignant", colours(0.05)), (1, "benign", colours(0.95))):
-        right.scatter(*X[y == value].to_numpy().T, s=16, color=colour, edgecolor="white", linewidth=0.5, label=name)
+        right.scatter(*X[y == value].T, s=16, color=colour, edgecolor="white", linewidth=0.5, label=name)
     right.set_title("Two features: P(benign), lines at 0.1, 0.5, 0.9")
-    right.set_xlabel(X.columns[0])
-    right.set_ylabel(X.columns[1])
+    right.set_xlabel(_FEATURES[0])
+    right.set_ylabel(_FEATURES[1])
     right.legend(loc="upper right")
     figure.savefig(picture, dpi=120)
     print(f"\nsaved {picture}")
