@@ -74,6 +74,11 @@ class Margin:
             raise InvalidProblemError(f"C must be above 0, got {self.C!r}.")
         if not 0 <= self.margin < np.inf:
             raise InvalidProblemError(f"margin must be a finite number of at least 0, got {self.margin!r}.")
+        if self.eta == 0.5 and self.margin == 0:
+            raise InvalidProblemError(
+                "eta=0.5 with margin=0 asks for nothing that the prior does not have: raise eta, or set margin=1 for a "
+                "support vector machine."
+            )
         if self.slack not in ("unit", "norm", "deviation"):
             raise InvalidProblemError(f"slack must be 'unit', 'norm' or 'deviation', got {self.slack!r}.")
         if self.solver not in ("newton", "hildreth"):
@@ -147,7 +152,7 @@ def _posterior(problem: Problem, found: MarginSolution, settings: Margin) -> Gau
         problem,
         signed,
         found.latents,
-        np.maximum(variance, 1e-12 * problem.diag),
+        variance,
         found.beta,
         nu,
         factor,
