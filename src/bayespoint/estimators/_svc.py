@@ -284,14 +284,13 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
             scale = 1 / np.sqrt(2 * gamma)
             return amplitude() * RBF(scale, (scale / 100, scale * 100))
         if self.kernel == "poly":  # (gamma <x, z> + coef0)^degree
-            amplitude_of_power = np.float64(gamma) ** self.degree
-            if not 1e-300 < amplitude_of_power < 1e300:
+            if abs(self.degree * np.log10(gamma)) > 150:
                 raise InvalidProblemError(
-                    f"gamma**degree is {amplitude_of_power:.1g}: rescale the features (for example with "
-                    "StandardScaler), or set gamma."
+                    f"gamma={gamma:.1g} to the power of {self.degree} is beyond rounding: rescale the features (for "
+                    "example with StandardScaler), or set another gamma."
                 )
             root = DotProduct(np.sqrt(self.coef0 / gamma), "fixed")
-            return ConstantKernel(float(amplitude_of_power), (1e-6, 1e8)) * Exponentiation(root, self.degree)
+            return ConstantKernel(gamma**self.degree, (1e-6, 1e8)) * Exponentiation(root, self.degree)
         raise InvalidProblemError(
             f"kernel must be 'rbf', 'linear', 'poly', 'precomputed', a function of two matrices, or a kernel of "
             f"sklearn.gaussian_process.kernels (a sigmoid is no valid kernel), got {self.kernel!r}."
