@@ -11,8 +11,8 @@ import bayespoint
 
 ROOT = Path(bayespoint.__file__).parent
 LAYERS = [
-    {"_memory", "_nonzeros", "_typing", "_threads", "exceptions"},
-    {"_parallel", "features", "kernels", "likelihoods", "natural"},
+    {"_nonzeros", "_typing", "_threads", "exceptions"},
+    {"_memory", "_parallel", "features", "kernels", "likelihoods", "natural"},
     {"kernel_gradients", "kernel_rows", "low_rank"},
     {"problem", "whitening", "latents", "expansions", "posteriors"},
     {"bases"},
