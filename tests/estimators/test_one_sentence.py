@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Hinge, Problem, Step, _memory, bases
 from bayespoint.engines import EP, Billiard, Corners, Margin
 from bayespoint.engines.laplace import support_vectors
-from bayespoint.engines.margin import Factor, gaussian_margin
+from bayespoint.engines.margin import LOST, Factor, gaussian_margin
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from bayespoint.problem import LowRank
 
@@ -96,6 +96,20 @@ def test_a_margin_machine_beyond_what_squares_can_hold(which):
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     alone = [i for i in range(5) if len(set(y[(X[i] == X).all(axis=1)])) == 1]
     np.testing.assert_array_equal(model.predict(X)[alone], y[alone])
+
+
+def test_sweeps_beyond_what_rounding_leaves_of_a_variance():
+    model = GaussianMarginClassifier(
+        "laplacian", eta=0.6, C=np.inf, variance=1e6, margin=1.0, bias=0, slack="norm", solver="hildreth", max_rank=1
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        error = None
+        try:
+            proba = model.fit([[3.0, 0.0], [3.0, -1.0]], [0, 1]).predict_proba([[3.0, 0.0]])
+        except InvalidProblemError as found:
+            error = str(found)
+    assert error == LOST if error else np.isfinite(proba).all()
 
 
 # -- the support vector machine --------------------------------------------------------------------

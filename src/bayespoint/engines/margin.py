@@ -36,6 +36,12 @@ _DAMPINGS = 4  # halvings of a change of scales that does not pay
 _PAYS = 1e-6  # relative fall of the objective that makes another convex problem worth while
 
 
+LOST = (
+    "The Gaussian margin machine is lost in rounding: lower C, eta or the amplitude of the kernel, or rescale the "
+    "features."
+)
+
+
 class MarginSolution(NamedTuple):
     """Multipliers of the Gaussian margin machine, the Gaussian at its rows, and how far it may be from the optimum.
 
@@ -147,10 +153,7 @@ def gaussian_margin(
         try:
             point, iterations = _solved(machine, tolerance, max_iterations, start)
         except np.linalg.LinAlgError:
-            raise InvalidProblemError(
-                "The Gaussian margin machine is lost in rounding: lower C, eta or the amplitude of the kernel, or "
-                "rescale the features."
-            ) from None
+            raise InvalidProblemError(LOST) from None
         found = live.solution(point, iterations)
     if not found.gap <= tolerance:
         warnings.warn(
