@@ -32,7 +32,8 @@ class Margin:
     Parameters
     ----------
     eta : float, default=0.9
-        Probability with which each row is to be right, from 0.5 (a support vector machine) up to but not 1.
+        Probability with which each row is to be right, below 1; from 0.5 (a support vector machine) with a `margin`,
+        above 0.5 without.
     C : float, default=1.0
         Price of a unit of slack; infinite allows none. Weights of the problem multiply it.
     margin : float, default=0.0

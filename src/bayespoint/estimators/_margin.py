@@ -56,8 +56,8 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
     kernel : {"linear", "rbf", "poly", "laplacian", "precomputed"}, callable or Kernel, default="linear"
         As for `BayesPointClassifier`; nothing in it is tuned.
     eta : float, default=0.9
-        Probability with which each training row is to be right, at least 0.5 and below 1. About 0.84 is good for the
-        sign, 0.98 to 0.999 for probabilities and bounds.
+        Probability with which each training row is to be right, above 0.5 (with a `margin` at least 0.5) and below 1.
+        About 0.84 is good for the sign, 0.98 to 0.999 for probabilities and bounds.
     C : float, default=1.0
         Price of missing that by a unit; infinite for separable data.
     variance : float, default=1.0
