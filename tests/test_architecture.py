@@ -12,7 +12,7 @@ import bayespoint
 ROOT = Path(bayespoint.__file__).parent
 LAYERS = [
     {"_nonzeros", "_typing", "_threads", "exceptions"},
-    {"_parallel", "features", "kernels", "likelihoods", "natural"},
+    {"_memory", "_parallel", "features", "kernels", "likelihoods", "natural"},
     {"kernel_gradients", "kernel_rows", "low_rank"},
     {"problem", "whitening", "latents", "expansions", "posteriors"},
     {"bases"},

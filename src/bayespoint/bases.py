@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.linalg import lapack, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
+from ._memory import refuse_beyond_memory
 from ._typing import Array
 from .exceptions import InferenceWarning
 from .features import linear_features
@@ -44,6 +45,8 @@ _MANY = 1000  # rows from which landmarks may pay
 _TOO_MANY = 4000  # rows from which they are taken even if they leave out more than they should
 _LARGEST = 1000  # landmarks that are chosen without being asked for
 _ROUGH = 200  # landmarks to climb the evidence by
+_COPIES = 3  # of the Gram matrix that inference on it holds at the same time
+_BEARABLE = 10_000  # rows up to which the exact Gram matrix is worth recommending
 SHARE = 1e-3  # of the prior variance that may be left out
 
 
@@ -103,6 +106,7 @@ class Exact:
 
     def gram(self, kernel: Kernel) -> Array:
         """Gram matrix of the points."""
+        refuse_beyond_memory(self.X.shape[0], _COPIES, "let landmarks stand for all (max_rank), or take fewer rows")
         return kernel_values(kernel, self.X)
 
     def crossing(self, kernel: Kernel) -> Callable[[Any], Array]:
@@ -369,8 +373,9 @@ def choose_basis(
     if found.left_out > SHARE and n <= _TOO_MANY:
         return Exact(X)
     if found.left_out > 10 * SHARE:
+        exact = ", or set it to None for the exact Gram matrix" if n <= _BEARABLE else ""
         warnings.warn(
-            f"Low rank: {found}; raise max_rank, or set it to None for the exact Gram matrix.",
+            f"Low rank: {found}; raise max_rank{exact}.",
             InferenceWarning,
             stacklevel=2,
         )

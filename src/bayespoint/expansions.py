@@ -11,7 +11,7 @@ import numpy as np
 
 from ._typing import Array
 from .kernel_rows import CrossRows
-from .latents import Latent, draws_to_arviz, leave_one_out_of_draws, spread_out
+from .latents import Latent, above_rounding, draws_to_arviz, leave_one_out_of_draws, spread_out
 from .problem import Problem
 
 __all__ = ["ExpandedPosterior"]
@@ -117,7 +117,7 @@ class ExpandedPosterior:
         else:
             values = cross[:, self.support]
         means = np.matmul(weights, values.T).astype(np.float64)
-        return means[None], 1e-12 * np.asarray(diag)
+        return means[None], above_rounding(np.zeros(len(diag)), diag)
 
     def latent(self, cross: Array | CrossRows, diag: Array) -> Latent:
         """Mean and variance at new points; `cross` and `diag` as for `outputs`."""

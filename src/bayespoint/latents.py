@@ -10,7 +10,7 @@ from ._typing import Array
 from .exceptions import InvalidProblemError
 from .problem import Problem
 
-__all__ = ["Latent", "correlated", "draws_to_arviz", "leave_one_out_of_draws", "spread_out"]
+__all__ = ["Latent", "above_rounding", "correlated", "draws_to_arviz", "leave_one_out_of_draws", "spread_out"]
 
 
 class Latent(NamedTuple):
@@ -25,6 +25,19 @@ class Latent(NamedTuple):
 
     mean: Array
     variance: Array
+
+
+def above_rounding(variance: Array, prior: Any) -> Array:
+    """Variances with a floor where rounding takes over, never zero: a latent that is always zero has a marginal too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.latents import above_rounding
+    >>> above_rounding(np.array([0.5, -1e-17, 0.0]), np.array([1.0, 1.0, 0.0])) > 0
+    array([ True,  True,  True])
+    """
+    return np.maximum(variance, np.maximum(1e-12 * np.asarray(prior), np.finfo(float).tiny))
 
 
 def leave_one_out_of_draws(problem: Problem, latents: Array) -> Latent:

@@ -13,7 +13,7 @@ from scipy.linalg import blas, lapack
 from ._typing import Array
 from .exceptions import InvalidProblemError
 from .expansions import ExpandedPosterior
-from .latents import Latent, correlated, draws_to_arviz, leave_one_out_of_draws, spread_out
+from .latents import Latent, above_rounding, correlated, draws_to_arviz, leave_one_out_of_draws, spread_out
 from .natural import NaturalGaussian
 from .problem import Problem
 from .whitening import Whitened
@@ -172,8 +172,7 @@ class GaussianPosterior:
             k = np.array(cross[rows].T, dtype=np.float64, order="F")
             mean[rows] = blas.dgemv(1.0, k, weights, trans=1)
             variance[rows] = diag[rows] - self.factor.explain(k)
-        floor = 1e-12 * np.asarray(diag)  # rounding of a variance that is zero in exact arithmetic
-        return Latent(mean, np.maximum(variance, floor))
+        return Latent(mean, above_rounding(variance, diag))
 
     def functions(self, cross: Array, prior: Array, size: int, rng: np.random.Generator) -> Array:
         """Functions drawn from the posterior, at new points jointly.
@@ -374,7 +373,7 @@ class SampledPosterior:
     @staticmethod
     def _orthogonal(features: Array, diag: Array) -> Array:
         """Variance of the part of the function that the training points do not determine."""
-        return np.maximum(diag - np.square(features).sum(axis=1), 1e-12 * np.asarray(diag))
+        return above_rounding(diag - np.square(features).sum(axis=1), diag)
 
     @property
     def mean_weights(self) -> Array:

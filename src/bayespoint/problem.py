@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import eigh, lapack
 from scipy.optimize import linprog
 
+from ._memory import refuse_beyond_memory
 from ._typing import Array
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
 from .kernel_rows import KernelRows
@@ -196,6 +197,7 @@ class Problem:
         if not isinstance(self.gram, LowRank):
             return self.gram.dense if isinstance(self.gram, KernelRows) else self.gram
         self.refuse_prior()
+        refuse_beyond_memory(self.size, 1, "use an engine that works on the factor, such as EP, or fewer rows")
         return self.gram.factor @ self.gram.factor.T
 
     @cached_property
@@ -259,6 +261,8 @@ def check_gram(gram: Array) -> None:
         raise InvalidProblemError("The Gram matrix is not symmetric; a kernel must satisfy k(x, z) = k(z, x).")
     if scale > 1e150:
         raise InvalidProblemError(f"Kernel values reach {scale:.1g}, too large to square: rescale the features.")
+    if 0 < scale < 1e-150:
+        raise InvalidProblemError(f"Kernel values reach only {scale:.1g}, too small to square: rescale the features.")
     tolerance = 1e-8 * len(gram) * scale
     shifted = gram + tolerance * np.eye(len(gram))
     if scale > 0 and lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)[1] != 0:

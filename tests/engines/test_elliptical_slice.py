@@ -5,7 +5,9 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import Hinge, Problem, Step
 from bayespoint.diagnostics import ess, mcse
 from bayespoint.engines import EP, Billiard, EllipticalSlice
+from bayespoint.engines.elliptical_slice import Ellipse
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
+from bayespoint.whitening import whiten
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.1, 0.5), Hinge(2.0)]
 
@@ -103,3 +105,15 @@ def test_draws_know_what_was_done(rng):
 def test_bad_settings_are_refused_in_a_sentence(settings):
     with pytest.raises(InvalidProblemError, match=rf"^[^.]*{next(iter(settings))}[^\n]*\.$"):
         EllipticalSlice(**settings)
+
+
+def test_a_slice_that_rounding_hides_leaves_a_chain_where_it_is(rng):
+    problem = problem_of(Hinge(2.0), rng)
+    gaussian = EP().infer(problem)
+    base = Ellipse(problem, whiten(problem), gaussian.tau, gaussian.nu)
+    latents, across = base.latents(np.zeros((2, base.white.rank))), rng.normal(size=(2, 12))
+    target = base.log_ratio(latents) + np.array([0.0, 1e6])  # as if it had been larger where the second chain stands
+    cos, sin, new, kept, _ = base.step(latents, across, target, rng)
+    assert (cos[1], sin[1], kept[1]) == (1.0, 0.0, target[1])
+    np.testing.assert_array_equal(new[1], latents[1])
+    assert sin[0] != 0

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, lapack, qr
 
 from .._typing import Array
+from ..exceptions import InvalidProblemError
+from ..latents import above_rounding
 from ..natural import NaturalGaussian
 from ..posteriors import LowRankSiteFactor, SiteFactor
 from ..problem import Problem
 
-__all__ = ["SiteGaussian", "dense_gaussian", "low_rank_gaussian", "site_gaussian"]
+__all__ = ["SiteGaussian", "dense_gaussian", "low_rank_gaussian", "root_of_precision", "site_gaussian"]
 
 SiteGaussian = tuple[SiteFactor | LowRankSiteFactor, Array, Array, Array]  # factor, alpha, means, variances
 
 
 def site_gaussian(problem: Problem, tau: Array, nu: Array) -> SiteGaussian:
-    """Prior of `problem` times sites whose precisions are not negative."""
+    """Prior of `problem` times sites whose precisions are not negative; variances that rounding lost have a floor."""
     if problem.root is None:
         built = dense_gaussian(problem.dense, problem.diag, tau, nu)
     else:
         built = low_rank_gaussian(problem.root, problem.diag, tau, nu, problem.prior)
-    assert built is not None  # precisions are not negative
-    return built
+    if built is None:  # precisions are not negative: in exact arithmetic it is proper
+        raise InvalidProblemError("The posterior is lost in rounding: lower the amplitude of the kernel, or C.")
+    factor, alpha, mean, variance = built
+    return factor, alpha, mean, above_rounding(variance, problem.diag)
 
 
 def dense_gaussian(gram: Array, diag: Array, tau: Array, nu: Array) -> SiteGaussian | None:
@@ -40,12 +44,14 @@ def low_rank_gaussian(
 ) -> SiteGaussian | None:
     """The same for ``gram = M M'``, by ``P + M'T M = L L'`` in O(n r^2), P the precision of the prior or I."""
     precision, log_det = (np.eye(m.shape[1]), 0.0) if prior is None else (prior.precision, prior.log_det)
-    if np.all(tau >= 0):
-        scaled = m * np.sqrt(tau)[:, None]
+    scaled = m * np.sqrt(tau)[:, None] if np.all(tau >= 0) else None
+    if scaled is not None:
         precision = blas.dsyrk(1.0, scaled.T, beta=1.0, c=precision, lower=1)  # the lower triangle is enough
     else:
         precision = blas.dgemm(1.0, (m * tau[:, None]).T, m.T, beta=1.0, c=precision, trans_b=1)
     lower, failed = lapack.dpotrf(precision, lower=1)
+    if failed and scaled is not None and prior is None:
+        lower, failed = root_of_precision(scaled), False
     if failed:
         return None
     root = np.asfortranarray(lapack.dtrtri(lower, lower=1)[0])
@@ -57,6 +63,16 @@ def low_rank_gaussian(
     log_det = 2 * float(np.log(np.diagonal(lower)).sum()) - log_det
     factor = LowRankSiteFactor(m, tau, root, log_det, root.T @ pushed)
     return factor, nu - tau * mean, mean, var
+
+
+def root_of_precision(scaled: Array) -> Array:
+    """Lower triangle L with ``L L' = I + scaled' scaled``, the product never formed: QR keeps what squares round away.
+
+    Several times the work of a Cholesky decomposition, for where that fails.
+    """
+    rank = scaled.shape[1]
+    (upper,) = qr(np.vstack([scaled, np.eye(rank)]), mode="r", check_finite=False)
+    return np.asfortranarray((upper[:rank] * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T)
 
 
 def _factorise(gram: Array, diag: Array, tau: Array) -> tuple[SiteFactor, Array] | None:

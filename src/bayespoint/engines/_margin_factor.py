@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from .._typing import Array
+from ._gaussians import root_of_precision
 from ._margin_dense import Dense, Solver, cholesky
 
 __all__ = ["Factor"]
@@ -67,7 +68,7 @@ class Factor(NamedTuple):
         precision.flat[:: len(precision) + 1] += 1.0
         lower, failed = lapack.dpotrf(precision, lower=1)
         if failed:
-            raise np.linalg.LinAlgError("The precision is not positive definite.")
+            lower = root_of_precision(np.sqrt(beta)[:, None] * self.factor)
         log_det = 2 * float(np.log(np.diagonal(lower)).sum())
         white = blas.dtrsm(1.0, lower, self.factor.T, lower=1).T  # rows Sigma^1/2 x_i, up to a rotation
         deviations = np.sqrt(np.einsum("ij,ij->i", white, white))

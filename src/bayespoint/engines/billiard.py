@@ -29,6 +29,7 @@ import numpy as np
 from joblib import delayed
 from numba import njit
 
+from .._memory import matrix_bytes, refuse_beyond_memory
 from .._parallel import in_parallel
 from .._threads import blas_threads_for
 from .._typing import Array
@@ -44,6 +45,8 @@ __all__ = ["Billiard"]
 
 _BATCH = 64  # flights whose refreshes share a matrix product
 _TINY = 1e-200
+_SECONDS = 2e-9  # of a flight, a row and an event, of which there is about one for every other row
+_LONG = 20  # minutes from which a user is told beforehand
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,30 @@ class Billiard:
         -------
         SampledPosterior
         """
+        self.announce(problem.size)
         with blas_threads_for(problem.size):
             return self._infer(problem, rng, start)
+
+    def announce(self, n: int) -> None:
+        """Say what n rows will take before anything is begun: refuse what memory cannot hold, warn of what takes long.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        """
+        refuse_beyond_memory(
+            n, 1, "use expectation propagation or the elliptical slice sampler, which work on landmarks, or fewer rows"
+        )
+        flights = self.chains * (self.warmup + self.draws)
+        minutes = flights * _SECONDS * n * n / 60
+        if minutes > _LONG:
+            warnings.warn(
+                f"The billiard holds the Gram matrix of {n:,} rows ({matrix_bytes(n) / 1e9:,.1f} GB) and takes some "
+                f"{_rounded(minutes)} for {flights:,} flights: lower draws or chains, or use expectation propagation.",
+                InferenceWarning,
+                stacklevel=3,
+            )
 
     def _infer(self, problem: Problem, rng: Any, start: Array | None) -> SampledPosterior:
         white = whiten(problem)
@@ -122,8 +147,12 @@ class Billiard:
             "drift": max(chain.drift for chain in chains),
             "settings": self,
         }
-        warn_of_drift(info["drift"])
+        warn_of_drift(info["drift"], "a smaller C" if walls.is_hinge else "a little softness")
         return SampledPosterior(problem, white, np.stack([chain.kept for chain in chains]), info=info)
+
+
+def _rounded(minutes: float) -> str:
+    return f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:,.0f} hours"
 
 
 class Walls(NamedTuple):
@@ -220,12 +249,12 @@ def _run_chain(engine: Billiard, walls: Walls, white: Whitened, origin: Array, r
     return Chain(kept, events, drift)
 
 
-def warn_of_drift(drift: float) -> None:
+def warn_of_drift(drift: float, helper: str = "a little softness") -> None:
     """Tell if latents and coordinates came apart by more than can be put right at the end of a batch."""
     if drift > 1e-6:
         warnings.warn(
             f"Latents drifted by {drift:.1g} prior standard deviations within {_BATCH} flights: the Gram matrix is "
-            "ill-conditioned; a little softness helps.",
+            f"ill-conditioned; {helper} helps.",
             InferenceWarning,
             stacklevel=3,
         )
@@ -259,8 +288,8 @@ def flights(
         )
         if stuck:
             raise InvalidProblemError(
-                f"A flight met more than {engine.max_events} walls and was given up: version space is too thin for "
-                "the rounding of this Gram matrix; raise softness or noise."
+                f"A flight met more than {engine.max_events} walls and was given up: the posterior is too thin for "
+                f"the rounding of this Gram matrix; {(Hinge if walls.is_hinge else Step).remedy}."
             )
         refresh *= sin_t
         refresh += white.pull(impulse, walls.rows)

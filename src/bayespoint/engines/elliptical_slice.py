@@ -161,5 +161,7 @@ class Ellipse:
             low[todo_next[behind]] = angle[todo_next[behind]]
             high[todo_next[~behind]] = angle[todo_next[~behind]]
             angle[todo_next] = rng.uniform(low[todo_next], high[todo_next])
-            todo = todo_next
+            closed = high[todo_next] - low[todo_next] < np.finfo(float).eps  # on a slice but for rounding: stay there
+            angle[todo_next[closed]] = 0.0
+            todo = todo_next[~closed]
         return np.cos(angle), np.sin(angle), new_latents, new_target, proposals

@@ -101,8 +101,8 @@ class EP:
         if not state.error <= _ALARMING:
             warnings.warn(
                 f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by {state.error:.1g} "
-                f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; raise softness or noise, "
-                "or sample with another engine.",
+                f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; "
+                f"{problem.likelihood.remedy}, or sample with another engine.",
                 InferenceWarning,
                 stacklevel=3,
             )
@@ -353,7 +353,9 @@ def _posterior(problem: Problem, rows: _Rows, state: _State, info: dict[str, Any
         assert isinstance(state.factor, LowRankSiteFactor)
         log_evidence += 0.5 * float(rows.prior.shift @ (state.factor.centre - rows.prior.mean))
     if not np.isfinite(log_evidence):
-        raise InvalidProblemError("Expectation propagation broke down: rescale the kernel, or raise softness or noise.")
+        raise InvalidProblemError(
+            f"Expectation propagation broke down: rescale the kernel, or {rows.likelihood.remedy}."
+        )
     seen_var = state.cavity_var if rows.residual is None else state.cavity_var + rows.residual
     by_parameter = rows.likelihood.log_normaliser_gradient(rows.y, state.cavity_mean, seen_var, rows.power)
     gradient = EvidenceGradient(

@@ -32,7 +32,8 @@ class Margin:
     Parameters
     ----------
     eta : float, default=0.9
-        Probability with which each row is to be right, from 0.5 (a support vector machine) up to but not 1.
+        Probability with which each row is to be right, below 1; from 0.5 (a support vector machine) with a `margin`,
+        above 0.5 without.
     C : float, default=1.0
         Price of a unit of slack; infinite allows none. Weights of the problem multiply it.
     margin : float, default=0.0
@@ -74,6 +75,11 @@ class Margin:
             raise InvalidProblemError(f"C must be above 0, got {self.C!r}.")
         if not 0 <= self.margin < np.inf:
             raise InvalidProblemError(f"margin must be a finite number of at least 0, got {self.margin!r}.")
+        if self.eta == 0.5 and self.margin == 0:
+            raise InvalidProblemError(
+                "eta=0.5 with margin=0 asks for nothing that the prior does not have: raise eta, or set margin=1 for a "
+                "support vector machine."
+            )
         if self.slack not in ("unit", "norm", "deviation"):
             raise InvalidProblemError(f"slack must be 'unit', 'norm' or 'deviation', got {self.slack!r}.")
         if self.solver not in ("newton", "hildreth"):
@@ -147,7 +153,7 @@ def _posterior(problem: Problem, found: MarginSolution, settings: Margin) -> Gau
         problem,
         signed,
         found.latents,
-        np.maximum(variance, 1e-12 * problem.diag),
+        variance,
         found.beta,
         nu,
         factor,

@@ -19,9 +19,9 @@ from numba import njit
 
 from .._threads import blas_threads_for
 from .._typing import Array
-from ..exceptions import InferenceWarning
+from ..exceptions import InferenceWarning, InvalidProblemError
 from ._margin_interior import Machine, Point, evaluate
-from .margin import Dense, Live, MarginSolution
+from .margin import LOST, Dense, Live, MarginSolution
 
 __all__ = ["hildreth"]
 
@@ -66,7 +66,10 @@ def hildreth(
     """
     live = Live.of(Dense(np.ascontiguousarray(gram, dtype=np.float64)), y, phi, cap, target)
     with blas_threads_for(len(live.rows)):
-        point, sweeps = _sweep_until(live.machine, tolerance, max_sweeps)
+        try:
+            point, sweeps = _sweep_until(live.machine, tolerance, max_sweeps)
+        except np.linalg.LinAlgError:
+            raise InvalidProblemError(LOST) from None
     found = live.solution(point, sweeps)
     if not found.gap <= tolerance:
         warnings.warn(
@@ -104,7 +107,7 @@ def _sweep(gram, shared, y, phi, cap, target, alpha, beta, latents, sweeps):  # 
     n = len(y)
     for _ in range(sweeps):
         for i in range(n):
-            length, now = gram[i, i], shared[i, i]
+            length, now = gram[i, i], max(shared[i, i], 1e-30 * gram[i, i])  # rounding may leave none of a variance
             margin = y[i] * latents[i] - alpha[i] * length
             rest = now / max(1.0 - beta[i] * now, 1e-12)  # variance without the row
             shy = phi[i]

@@ -34,7 +34,8 @@ __all__ = ["Laplace", "SupportVectors", "support_vectors"]
 
 _STIFF = 20.0  # C k(x, x) from which coordinate descent alone is slow
 _LOOSE = 0.01  # violation at which to go on to a larger C
-_NEWCOMERS = 256  # rows that join the marginal ones in a round
+_NEWCOMERS = 256  # rows that join the marginal ones in a round, at least
+_SHARE = 64  # of many rows, one in so many joins
 _SWEEPS = 100  # of coordinate descent before the marginal rows are solved for
 _ROUNDING = 10 * np.finfo(float).eps
 
@@ -221,13 +222,16 @@ def _violation(pull: Array, alpha: Array, cap: Array) -> float:
 def _improve(gram: _Signed | _SignedRoot, cap: Array, alpha: Array, pull: Array, tolerance: float) -> None:
     """Solve the dual, nearly, for some of the rows while the others keep their weights. In place.
 
-    The rows are the marginal ones and some that violate their conditions, taken evenly from all of them: the worst
-    ones are often neighbours, of which one step cures all.
+    The rows are the marginal ones, some that violate their conditions, and some that would if the worst violation were
+    cured: where rows of both labels share a place, only weights that grow on both sides get anywhere. They are taken
+    evenly from all of them: the worst ones are often neighbours, of which one step cures all.
     """
     marginal = (alpha > 0) & (alpha < cap)
-    others = np.flatnonzero(~marginal & (_violations(pull, alpha, cap) > tolerance))
-    if len(others) > _NEWCOMERS:
-        others = others[np.linspace(0, len(others) - 1, _NEWCOMERS).astype(int)]
+    violations = _violations(pull, alpha, cap)
+    short = ~marginal & (violations > tolerance)
+    next_ones = ~marginal & ~short & (np.abs(pull) <= violations.max(initial=0.0))
+    most = max(_NEWCOMERS, len(alpha) // _SHARE)
+    others = np.concatenate([_evenly(np.flatnonzero(some), most) for some in (short, next_ones)])
     rows = np.union1d(np.flatnonzero(marginal), others)
     block = gram.block(rows)
     new = alpha[rows]
@@ -236,6 +240,11 @@ def _improve(gram: _Signed | _SignedRoot, cap: Array, alpha: Array, pull: Array,
     before = alpha.copy()
     alpha[rows] = new
     pull -= gram.margins(alpha - before)
+
+
+def _evenly(rows: Any, most: int) -> Any:
+    """At most so many of the rows, from beginning to end."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 def _solve_marginal(block: Array, cap: Array, alpha: Array, pull: Array) -> None:
@@ -345,7 +354,7 @@ def _posterior(problem: Problem, found: SupportVectors) -> GaussianPosterior:
         problem,
         signed,
         found.latents,
-        np.maximum(variance, 1e-12 * problem.diag),
+        variance,
         tau,
         nu,
         factor,
@@ -417,6 +426,8 @@ def _descend(block, cap, alpha, pull, tolerance, max_sweeps):  # type: ignore[no
         worst = 0.0
         for i in range(len(cap)):
             row = block[i]
+            if row[i] == 0.0:  # a latent that is always zero keeps its weight
+                continue
             new = min(max(alpha[i] + pull[i] / row[i], 0.0), cap[i])
             move = new - alpha[i]
             if move != 0.0:

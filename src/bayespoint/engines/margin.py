@@ -36,6 +36,12 @@ _DAMPINGS = 4  # halvings of a change of scales that does not pay
 _PAYS = 1e-6  # relative fall of the objective that makes another convex problem worth while
 
 
+LOST = (
+    "The Gaussian margin machine is lost in rounding: lower C, eta or the amplitude of the kernel, or rescale the "
+    "features."
+)
+
+
 class MarginSolution(NamedTuple):
     """Multipliers of the Gaussian margin machine, the Gaussian at its rows, and how far it may be from the optimum.
 
@@ -144,10 +150,11 @@ def gaussian_margin(
     machine = live.machine
     with blas_threads_for(len(live.rows)):
         start = None if start is None else np.clip(np.asarray(start, np.float64)[live.rows], 0.0, machine.cap)
-        point, iterations = solve(machine, tolerance, max_iterations, start)
-        if not point.gap <= tolerance:
-            _refuse_inseparable(machine, point)
-        found = live.solution(_snapped(machine, point, tolerance), iterations)
+        try:
+            point, iterations = _solved(machine, tolerance, max_iterations, start)
+        except np.linalg.LinAlgError:
+            raise InvalidProblemError(LOST) from None
+        found = live.solution(point, iterations)
     if not found.gap <= tolerance:
         warnings.warn(
             f"The Gaussian margin machine stopped after {iterations} iterations with a relative gap of "
@@ -156,6 +163,17 @@ def gaussian_margin(
             stacklevel=2,
         )
     return found
+
+
+def _solved(machine: Machine, tolerance: float, max_iterations: int, start: Array | None) -> tuple[Point, int]:
+    """The optimum, with multipliers at their bounds where they belong there, and the number of steps."""
+    if not (machine.phi.any() or (machine.target > 0).any()):  # nothing is asked: the prior is the answer
+        nothing = np.zeros(len(machine.y))
+        return evaluate(machine, nothing, nothing), 0
+    point, iterations = solve(machine, tolerance, max_iterations, start)
+    if not point.gap <= tolerance:
+        _refuse_inseparable(machine, point)
+    return _snapped(machine, point, tolerance), iterations
 
 
 def bound_minimising(
@@ -220,7 +238,10 @@ def bound_minimising(
     while rounds < max_rounds and damping > 0.5**_DAMPINGS:
         new_scale = scale ** (1 - damping) * _positive(found.deviations) ** damping
         new_slope = slope + damping * (np.clip(scores(found), 0.0, phi) - slope)
-        new_value, new = at(new_scale, new_slope, found.alpha)
+        try:
+            new_value, new = at(new_scale, new_slope, found.alpha)
+        except InvalidProblemError:  # a change too large for the rounding
+            new_value, new = np.inf, found
         rounds += 1
         if new_value < value - _PAYS * max(1.0, abs(value)):
             scale, slope, value, found = new_scale, new_slope, new_value, new
@@ -287,7 +308,10 @@ def _snapped(machine: Machine, point: Point, tolerance: float) -> Point:
         nothing = alpha < -near * beside * alpha.max(initial=0.0)
         everything = (cap > 0) & (cap - alpha < near * beside * cap)
         bounded = np.where(everything, cap, np.where(nothing, 0.0, alpha))
-        snapped = evaluate(machine, bounded, np.where(nothing, 0.0, point.beta))
+        try:
+            snapped = evaluate(machine, bounded, np.where(nothing, 0.0, point.beta))
+        except np.linalg.LinAlgError:
+            continue
         if snapped.gap <= max(tolerance, point.gap):
             return snapped
     return point

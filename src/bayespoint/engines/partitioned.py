@@ -167,7 +167,7 @@ class PartitionedEP:
         if not error <= _ALARMING:
             warnings.warn(
                 f"Expectation propagation stopped after {run.count} rounds with sites still moving by {error:.1g} "
-                f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; raise softness or noise.",
+                f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; {likelihood.remedy}.",
                 InferenceWarning,
                 stacklevel=3,
             )

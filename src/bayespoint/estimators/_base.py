@@ -19,6 +19,7 @@ from .._typing import Array, RandomState
 from ..bases import Basis, Exact, Landmarks, Linear, Rows, choose_basis
 from ..diagnostics import warn_if_poor
 from ..engines import EP
+from ..engines._settings import Announcing
 from ..exceptions import InvalidProblemError
 from ..kernel_rows import CrossRows
 from ..kernels import kernel_values, with_bias
@@ -29,7 +30,7 @@ from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from ._certificates import seen_by_prior
 from ._inputs import Points
 from ._partitions import is_dask
-from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
+from ._validation import TrainingSet, check_count, check_inputs, check_training_set, restore_on_failure
 
 __all__ = ["KernelClassifier", "named_engine", "step_probabilities"]
 
@@ -41,9 +42,10 @@ _VALUES = 2**25  # kernel values of new points held at a time
 def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
     """An engine by its name at the border, with its default settings; engine objects as they are."""
     found = getattr(engines, table[engine])() if isinstance(engine, str) and engine in table else engine
-    if not hasattr(found, "infer"):
+    if isinstance(found, type) or not hasattr(found, "infer"):
         names = ", ".join(map(repr, [*more, *table]))
-        raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {engine!r}.")
+        hint = f": write {found.__name__}()" if isinstance(found, type) and hasattr(found, "infer") else ""
+        raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {engine!r}{hint}.")
     return found
 
 
@@ -93,6 +95,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         estimator
             The fitted estimator.
         """
+        self._check_settings()
         if is_dask(X):
             return self._fit_partitions(X, y, sample_weight)
         with restore_on_failure(self):
@@ -212,8 +215,11 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _check_settings(self) -> None:
-        """Refuse settings that only the subclass has."""
-        raise NotImplementedError
+        """Refuse settings that make no sense whatever the data; subclasses add their own."""
+        if self.optimizer not in ("evidence", None):
+            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
+        check_count("n_restarts", self.n_restarts)
+        _ = self._rank_limit
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         """The engine that the constructor's argument stands for."""
@@ -231,9 +237,6 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
         """Choose the kernel by the evidence of expectation propagation, then infer with the engine asked for."""
-        self._check_settings()
-        if self.optimizer not in ("evidence", None):
-            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
         engine = self._engine(model, data)
         rng = as_generator(self.random_state)
         labels = data.targets, data.weights
@@ -244,6 +247,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         if self.optimizer is None:
             return posterior(model)
+        if isinstance(engine, Announcing):
+            engine.announce(len(data.y))
         approximate = engine if isinstance(engine, EP) else EP()
         best = self._climb(
             model,

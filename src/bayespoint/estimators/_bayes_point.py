@@ -309,6 +309,7 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
         return Model(with_bias(kernel, check_bias(self.bias), tuned=self.optimizer is not None), likelihood, free)
 
     def _check_settings(self) -> None:
+        super()._check_settings()
         if self.decision not in ("bayes_point", "vote"):
             raise InvalidProblemError(f"decision must be 'bayes_point' or 'vote', got {self.decision!r}.")
 

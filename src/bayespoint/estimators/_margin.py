@@ -57,8 +57,8 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
     kernel : {"linear", "rbf", "poly", "laplacian", "precomputed"}, callable or Kernel, default="linear"
         As for `BayesPointClassifier`; nothing in it is tuned.
     eta : float, default=0.9
-        Probability with which each training row is to be right, at least 0.5 and below 1. About 0.84 is good for the
-        sign, 0.98 to 0.999 for probabilities and bounds.
+        Probability with which each training row is to be right, above 0.5 (with a `margin` at least 0.5) and below 1.
+        About 0.84 is good for the sign, 0.98 to 0.999 for probabilities and bounds.
     C : float, default=1.0
         Price of missing that by a unit; infinite for separable data.
     variance : float, default=1.0
@@ -312,11 +312,13 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         return Model(with_bias(kernel, check_bias(self.bias)), Step())
 
     def _check_settings(self) -> None:
-        if self.tune not in (None, "bound") and not isinstance(self.tune, Mapping):
+        super()._check_settings()
+        if not (self.tune is None or isinstance(self.tune, Mapping) or str(self.tune) == "bound"):
             raise InvalidProblemError(f"tune must be 'bound', a dict with 'eta' and 'C', or None, got {self.tune!r}.")
         grid = self.tune if isinstance(self.tune, Mapping) else {}
-        if not (set(grid) <= {"eta", "C"} and all(map(len, grid.values()))):
-            raise InvalidProblemError(f"A grid to tune has values for 'eta' and 'C', got {dict(grid)!r}.")
+        if not (set(grid) <= {"eta", "C"} and all(np.ndim(values) == 1 and len(values) for values in grid.values())):
+            raise InvalidProblemError(f"A grid to tune has lists of values for 'eta' and 'C', got {dict(grid)!r}.")
+        self._engines()
 
     @property
     def _gaussian_engine(self) -> Margin:
@@ -329,6 +331,13 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
     def _engine(self, model: Model, data: TrainingSet) -> Margin:
         return self._engine_at(self.eta, self.C)
 
+    def _engines(self) -> list[Margin]:
+        """One for each setting of the grid, or the one that is asked for."""
+        grid = {"eta": [self.eta], "C": [self.C]}
+        if self.tune is not None:
+            grid |= dict(self.tune if isinstance(self.tune, Mapping) else _GRID)
+        return [self._engine_at(eta, C) for eta, C in product(grid["eta"], grid["C"])]
+
     def _engine_at(self, eta: Any, C: Any) -> Margin:
         for name, value in (("eta", eta), ("C", C), ("margin", self.margin), ("tolerance", self.tolerance)):
             if not isinstance(value, Real):
@@ -338,14 +347,12 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         )
 
     def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
-        self._check_settings()
         basis = self._basis(model, points.X, None)
         gram = basis.gram(model.kernel)
         problems = [Problem(gram, y, model.likelihood, data.weights, check=False) for y in data.targets]
-        if self.tune is None:
-            return self._solved(model, basis, problems, self._engine_at(self.eta, self.C), self.n_jobs)
-        grid = {"eta": [self.eta], "C": [self.C]} | dict(_GRID if self.tune == "bound" else self.tune)
-        engines = [self._engine_at(eta, C) for eta, C in product(grid["eta"], grid["C"])]
+        engines = self._engines()
+        if len(engines) == 1:
+            return self._solved(model, basis, problems, engines[0], self.n_jobs)
         tasks = (delayed(self._solved)(model, basis, problems, engine, None) for engine in engines)
         found = in_parallel(tasks, self.n_jobs)
         return min(found, key=lambda one: certify(one.posteriors, _DELTA).gibbs.value)

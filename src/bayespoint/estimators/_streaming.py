@@ -114,6 +114,7 @@ class StreamingMixin:
         True
         """
         with restore_on_failure(self):
+            self._check_settings()  # type: ignore[attr-defined]
             if not isinstance(self.forgetting, Real) or not 0 < float(self.forgetting) <= 1:
                 raise InvalidProblemError(f"forgetting must be a share above 0 and at most 1, got {self.forgetting!r}.")
             started = hasattr(self, "classes_")

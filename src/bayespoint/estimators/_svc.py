@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -284,8 +284,11 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
             scale = 1 / np.sqrt(2 * gamma)
             return amplitude() * RBF(scale, (scale / 100, scale * 100))
         if self.kernel == "poly":  # (gamma <x, z> + coef0)^degree
-            if self.coef0 < 0:
-                raise InvalidProblemError(f"coef0 must be at least 0 for a valid kernel, got {self.coef0!r}.")
+            if abs(self.degree * np.log10(gamma)) > 150:
+                raise InvalidProblemError(
+                    f"gamma={gamma:.1g} to the power of {self.degree} is beyond rounding: rescale the features (for "
+                    "example with StandardScaler), or set another gamma."
+                )
             root = DotProduct(np.sqrt(self.coef0 / gamma), "fixed")
             return ConstantKernel(gamma**self.degree, (1e-6, 1e8)) * Exponentiation(root, self.degree)
         raise InvalidProblemError(
@@ -299,18 +302,26 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
                 return 1.0 / X.shape[1]
             share = np.ones(X.shape[0]) if weights is None else weights.total
             share = share / (share.sum() * X.shape[1])
-            first = float(np.sum(share @ X))
-            variance = float(np.sum(share @ (X.multiply(X) if sparse.issparse(X) else X * X))) - first * first
+            mean = float(np.sum(share @ X))
+            if sparse.issparse(X):
+                variance = float(np.sum(share @ X.multiply(X))) - mean * mean
+            else:  # a mean far from zero would swallow the difference of squares
+                variance = float(np.sum(share @ np.square(X - mean)))
             return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
         if isinstance(self.gamma, Real) and 0 < float(self.gamma) < np.inf:
             return float(self.gamma)
         raise InvalidProblemError(f"gamma must be 'scale', 'auto' or a number above 0, got {self.gamma!r}.")
 
     def _check_settings(self) -> None:
+        super()._check_settings()
         if self.probability not in ("average", "mean", "map"):
             raise InvalidProblemError(f"probability must be 'average', 'mean' or 'map', got {self.probability!r}.")
         if self.evidence not in ("conditional", "joint", "naive"):
             raise InvalidProblemError(f"evidence must be 'conditional', 'joint' or 'naive', got {self.evidence!r}.")
+        if not isinstance(self.degree, Integral) or self.degree < 1:
+            raise InvalidProblemError(f"degree must be a whole number of at least 1, got {self.degree!r}.")
+        if not isinstance(self.coef0, Real) or not 0 <= float(self.coef0) < np.inf:
+            raise InvalidProblemError(f"coef0 must be at least 0 and finite, got {self.coef0!r}.")
         if self.average and self.optimizer is None:
             raise InvalidProblemError("average=True needs hyper-parameters to average over: set optimizer='evidence'.")
 

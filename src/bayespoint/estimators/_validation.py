@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "check_batch",
     "check_bias",
     "check_classes",
+    "check_count",
     "check_inputs",
     "check_training_set",
     "number_or_evidence",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 _LARGEST = 1e100  # kernels square and multiply features
+_SMALLEST = 1e-100
+_HEAVIEST = 1e12  # weights beside those of one: beyond it sums of weights lose the others to rounding
 
 
 class TrainingSet(NamedTuple):
@@ -80,6 +83,7 @@ def check_training_set(
     product = weights_of(class_weight, classes[codes], weights)
     if not pairwise:
         _check_variation(X)
+        _check_not_vanishing(X)
     return TrainingSet(X, codes, classes, product, kept, n, weights)
 
 
@@ -126,6 +130,12 @@ def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weight
         classes, codes = np.unique(y, return_inverse=True)
         power = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=sample_weight)[codes]
     product = Weights.of(np.ones(len(y)) if sample_weight is None else sample_weight, power)
+    lightest, heaviest = float(product.total.min()), float(product.total.max())
+    if not 1 / _HEAVIEST <= lightest <= heaviest <= _HEAVIEST:
+        raise ValueError(
+            f"Weights (of rows times those of classes) must lie between {1 / _HEAVIEST:g} and {_HEAVIEST:g}, got "
+            f"{lightest if lightest < 1 / _HEAVIEST else heaviest:.3g}: rescale them; a row of weight zero is left out."
+        )
     return None if np.all(product.total == 1) else product
 
 
@@ -145,6 +155,17 @@ def _check_size(X: Matrix, pairwise: bool) -> Matrix:
             "for example with StandardScaler."
         )
     return X
+
+
+def _check_not_vanishing(X: Matrix) -> None:
+    """Features so small that their squares are lost."""
+    values = X.data if sparse.issparse(X) else X
+    largest = float(np.abs(values).max(initial=0.0))
+    if 0 < largest < _SMALLEST:
+        raise ValueError(
+            f"X has no entry beyond {largest:.1g}, and kernels square them: rescale the features, for example with "
+            "StandardScaler."
+        )
 
 
 def _check_variation(X: Matrix) -> None:
@@ -172,6 +193,12 @@ def number_or_evidence(name: str, value: Any) -> float | None:
     raise InvalidProblemError(
         f"{name} must be a number, or 'evidence' to have it chosen with the kernel, got {value!r}."
     )
+
+
+def check_count(name: str, value: Any) -> None:
+    """A whole number of at least zero."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+        raise InvalidProblemError(f"{name} must be a whole number of at least 0, got {value!r}.")
 
 
 def check_bias(value: Any) -> float:

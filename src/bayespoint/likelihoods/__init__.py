@@ -9,6 +9,8 @@ For expectation propagation (`y` in {-1, +1}, cavity N(mean, var), likelihood ra
 
 For sampling around a Gaussian: ``log_likelihood(y, f)``.
 
+For sentences about trouble: ``remedy``, what a user of this likelihood can do about it.
+
 For the read-outs: ``score(mean, var)``, ``log_probability(mean, var)`` and ``disagreement(y, mean, var)``.
 """
 

@@ -42,6 +42,7 @@ class Hinge(ByLogOdds):
     is_hard: ClassVar[bool] = False
     is_log_concave: ClassVar[bool] = True
     softness: ClassVar[float] = 0.0
+    remedy: ClassVar[str] = "lower C or the amplitude of the kernel"
 
     def __post_init__(self) -> None:
         if not 0.0 < self.C < np.inf:

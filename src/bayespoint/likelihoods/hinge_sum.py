@@ -40,6 +40,7 @@ class HingeSum:
     is_hard: ClassVar[bool] = False
     is_log_concave: ClassVar[bool] = False
     softness: ClassVar[float] = 0.0
+    remedy: ClassVar[str] = Hinge.remedy
 
     def __post_init__(self) -> None:
         Hinge(self.C)  # the same limits

@@ -48,6 +48,7 @@ class Step:
     softness: float = 0.0
 
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"noise": (1e-6, 0.49), "softness": (1e-4, 1e4)}
+    remedy: ClassVar[str] = "raise softness or noise"  # where labels and kernel are too much at odds for rounding
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.noise < 0.5:
