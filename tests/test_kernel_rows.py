@@ -174,6 +174,7 @@ def test_tiny_and_huge_inputs_are_rounded_to_their_own_size(rng):
     close(KernelRows(DotProduct(1.0), tiny).block([2])[:, 2:], np.array([[1e28]]))
 
 
+@pytest.mark.processor
 def test_rows_can_be_written_to_any_place(X, small_tiles):
     gram = KernelRows(RBF(1.0), X)
     out = np.full((40, 70), -1.0, dtype=np.float32)
@@ -255,6 +256,7 @@ def test_values_too_large_for_single_precision(X):
     assert np.isfinite(KernelRows(DotProduct(1.0) ** 4, 1000 * X).block([0])).all()
 
 
+@pytest.mark.processor
 def test_a_pickle_holds_the_inputs_once(X):
     gram = KernelRows(RBF(1.0), X)
     before = len(pickle.dumps(gram))

@@ -222,6 +222,7 @@ def test_low_rank_is_noticed():
     np.testing.assert_allclose(geometry.factor @ geometry.factor.T, X @ X.T, atol=1e-12)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(("wrong", "cap"), [(0.1, 1.0), (0.0, np.inf)])
 @pytest.mark.parametrize("shape", [Dense, Factor])
 def test_many_rows_are_solved_on_few(wrong, cap, shape, monkeypatch):
@@ -242,6 +243,7 @@ def test_many_rows_are_solved_on_few(wrong, cap, shape, monkeypatch):
     assert again.primal == pytest.approx(whole.primal, rel=3e-9)
 
 
+@pytest.mark.processor
 def test_rows_of_the_same_point_and_large_scales():
     X, y = labelled(np.random.default_rng(6), 20, 3, 0.2)
     twice = gaussian_margin(np.kron(np.ones((2, 2)), X @ X.T), np.r_[y, y], 1.0, 0.5)
@@ -253,6 +255,7 @@ def test_rows_of_the_same_point_and_large_scales():
         assert scaled.iterations < 30
 
 
+@pytest.mark.processor
 def test_easy_rows_have_no_multiplier_and_hard_rows_the_largest():
     X, y = labelled(np.random.default_rng(7), 100, 3, 0.2)
     found = gaussian_margin(X @ X.T, y, 1.0, 0.3)
@@ -347,6 +350,7 @@ def test_labels_that_cannot_be_kept_are_refused(shape, target, few, monkeypatch)
         gaussian_margin(geometry, y, 1.0, np.inf, target)
 
 
+@pytest.mark.processor
 def test_a_gap_that_is_left_is_told():
     X, y = labelled(np.random.default_rng(9), 30, 3, 0.3)
     with pytest.warns(InferenceWarning, match=r"^The Gaussian margin machine stopped after 2 iterations .*\.$"):
@@ -357,6 +361,7 @@ def test_a_gap_that_is_left_is_told():
     assert all(np.isfinite(a).all() for a in found)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("case", range(15))
 def test_sweeps_agree_with_newton(case):
     X, y, phi, c, scale, target = drawn(case)
