@@ -1,8 +1,24 @@
 # On a fresh machine `make demo` and `make test` do everything: each target sets up what it needs in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadgroup
 
-.PHONY: demo test test-slow lint types bench experiments experiments-quick docs clean
+# OpenBLAS picks its loops by processor, and can be told to take those of another one that this machine can run.
+able = $(if $(shell grep -m1 -ow $(1) /proc/cpuinfo 2>/dev/null),$(2))
+PROCESSORS ?= Prescott Nehalem $(call able,avx,Sandybridge) $(call able,avx2,Haswell Zen) $(call able,avx512f,SkylakeX)
+FEW_PROCESSORS ?= Prescott $(call able,avx,Sandybridge) $(call able,avx2,Haswell)
+
+# Runs the tests as every processor of a list, then fails with the names of those that failed.
+define as_each
+	failed=""; for core in $(1); do echo "== as $$core"; \
+	OPENBLAS_CORETYPE=$$core OMP_NUM_THREADS=1 $(PYTEST) $(2) || failed="$$failed $$core"; done; \
+	test -z "$$failed" || { echo "failed as$$failed"; exit 1; }
+endef
+
+# The lowest versions that pyproject.toml promises, in an environment of their own.
+LOWEST := numpy==1.26.* scipy==1.15.* scikit-learn==1.6.* numba==0.60.* joblib==1.3.* threadpoolctl==3.1.* pytest==8.*
+
+.PHONY: demo test test-slow test-processors test-processors-quick test-lowest lint types bench experiments experiments-quick docs clean
 
 .venv/.dev: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -22,7 +38,24 @@ demo: .venv/.dev            ## fit on an embedded data set, print figures, save 
 	$(BIN)/bayespoint demo
 
 test: .venv/.dev            ## the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup
+	OMP_NUM_THREADS=1 $(PYTEST)
+
+test-processors: .venv/.dev  ## the tests as on each of several processors
+	@$(call as_each,$(PROCESSORS),)
+
+test-processors-quick: .venv/.dev  ## as on three others, the tests that look at bits, gaps and numbers of iterations
+	@$(call as_each,$(FEW_PROCESSORS),-m 'processor and not slow' tests)
+
+.venv/lowest/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv/lowest
+	.venv/lowest/bin/python -m pip install --quiet --editable . $(LOWEST) clarabel cvxpy hypothesis matplotlib "pandas<3" pytest-xdist
+	touch $@
+
+# Dask, ray, arviz and the witnesses of some tests (cvxpy, scipy's orthants with a seed) need newer versions: left out.
+test-lowest: .venv/lowest/.ready  ## the tests with the lowest versions of what the package needs
+	OMP_NUM_THREADS=1 .venv/lowest/bin/python -m pytest -q -n auto --dist loadgroup tests --ignore tests/cluster \
+	--ignore tests/experiments --ignore tests/test_benchmarks.py --ignore tests/test_diagnostics.py --ignore tests/test_examples.py \
+	-k "not conic_solver and not hard_evidence and not exact_engines_agree"
 
 test-slow: .venv/.dev       ## slow statistical and experiment tests
 	$(BIN)/python -m pytest -q -m slow

@@ -1,6 +1,8 @@
 """Lazy Gram matrices: values to single precision, and the same bits however they are asked for."""
 
+import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -121,14 +123,17 @@ def test_sparse_rows_of_any_kernel(name, zeros, small_tiles):
     np.testing.assert_allclose(gram.dense, expected)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("n", [1, 15, 70, 1025, 2500])
 @pytest.mark.parametrize("features", [1, 5, 100])
 @pytest.mark.parametrize("kind", ["dense", "zeros", "sparse"])
-def test_a_row_has_the_same_bits_in_any_company(n, features, kind, rng, zeros_matter):
+@pytest.mark.parametrize("kernel", [DotProduct(1.0) ** 5, RBF(8.0)], ids=["fifth power", "Gaussian"])
+def test_a_row_has_the_same_bits_in_any_company(n, features, kind, kernel, rng, zeros_matter):
     X = rng.normal(size=(n, features))
     if kind != "dense":
         X *= rng.random(X.shape) < 0.2
-    gram = KernelRows(DotProduct(1.0) ** 5, sparse.csr_array(X) if kind == "sparse" else X)
+    gram = KernelRows(kernel, sparse.csr_array(X) if kind == "sparse" else X)
+    assert isinstance(gram._tiles, kernel_rows._Products)
     order = rng.permutation(n)[:300]
     together = gram.block(order)
     assert together.shape == (len(order), n)
@@ -137,6 +142,39 @@ def test_a_row_has_the_same_bits_in_any_company(n, features, kind, rng, zeros_ma
         np.testing.assert_array_equal(gram.block(order[some]), together[some])
 
 
+def exact_inner_products(X, rows):
+    """Rational arithmetic on inputs rounded to whole multiples of a power of two, and one rounding at the end."""
+    bits = math.floor((53 - math.log2(X.shape[1])) / 2)
+    units = [2.0 ** (math.floor(math.log2(abs(x).max())) + 1 - bits) if x.any() else 1.0 for x in X]
+    whole = [[Fraction(unit) * round(value / unit) for value in x] for x, unit in zip(X, units, strict=True)]
+    exact = [[sum(a * b for a, b in zip(whole[i], other, strict=True)) for other in whole] for i in rows]
+    return np.array([[float(value) for value in row] for row in exact]).astype(np.float32)
+
+
+@pytest.mark.processor
+@pytest.mark.parametrize("features", [1, 3, 64, 129])
+def test_inner_products_are_exact_whoever_multiplies(features, rng):
+    """No order of summation, no processor and no library can change a bit."""
+    X = rng.normal(size=(40, features)) * 10.0 ** rng.integers(-6, 7, size=(40, 1))
+    X[3], X[5] = 0.0, -X[4]
+    rows = np.array([4, 39, 3, 0])
+    expected = exact_inner_products(X, rows)
+    found = KernelRows(DotProduct(0.0, "fixed"), X).block(rows)
+    np.testing.assert_array_equal(found, expected)
+    scale = np.linalg.norm(X[rows], axis=1)[:, None] * np.linalg.norm(X, axis=1)
+    assert np.all(np.abs(found - X[rows] @ X.T) <= 3e-7 * scale)  # rounding the inputs costs what single precision does
+    if features > 1:
+        plain = X.astype(np.float32)
+        assert np.any(plain[rows] @ plain.T != expected)  # as it would be if it were left to single precision
+
+
+def test_tiny_and_huge_inputs_are_rounded_to_their_own_size(rng):
+    tiny = np.array([[1e-300, -3e-310], [5e-324, 0.0], [1e14, 1.0]])
+    np.testing.assert_array_equal(KernelRows(DotProduct(1.0), tiny).block([0, 1])[:, :2], 1.0)
+    close(KernelRows(DotProduct(1.0), tiny).block([2])[:, 2:], np.array([[1e28]]))
+
+
+@pytest.mark.processor
 def test_rows_can_be_written_to_any_place(X, small_tiles):
     gram = KernelRows(RBF(1.0), X)
     out = np.full((40, 70), -1.0, dtype=np.float32)
@@ -218,6 +256,7 @@ def test_values_too_large_for_single_precision(X):
     assert np.isfinite(KernelRows(DotProduct(1.0) ** 4, 1000 * X).block([0])).all()
 
 
+@pytest.mark.processor
 def test_a_pickle_holds_the_inputs_once(X):
     gram = KernelRows(RBF(1.0), X)
     before = len(pickle.dumps(gram))

@@ -24,6 +24,7 @@ def other_processes():
     get_reusable_executor().shutdown(wait=True)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 @pytest.mark.parametrize("engine", [Billiard, GibbsSampler])
 def test_draws_come_back_from_other_processes(engine, backend):

@@ -297,6 +297,7 @@ def test_a_single_setting_costs_nothing(blobs):
     assert figures(search.certificate_) == figures(fixed(noise=0.1).fit(X, y).certificate())
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("classifier", [fixed(), BayesPointClassifier()], ids=["fixed", "tuned"])
 def test_priors_learned_on_the_same_rows(classifier, blobs):
     X, y = blobs

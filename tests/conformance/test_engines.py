@@ -180,6 +180,7 @@ def test_settings_are_frozen_and_inference_leaves_them_alone(engine):
         ENGINES[engine].draws = 3
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("make", [lambda: 3, lambda: np.random.default_rng(3), lambda: np.random.RandomState(3)])
 def test_any_source_of_randomness_will_do(engine, make):

@@ -32,6 +32,7 @@ def assert_same_mean(left, right):
 # -- randomness ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
 def test_a_seed_fixes_the_draws(likelihood, rng):
     problem = problem_of(likelihood, rng)
@@ -40,6 +41,7 @@ def test_a_seed_fixes_the_draws(likelihood, rng):
     assert not np.array_equal(one, SHORT.infer(problem, rng=8).coordinates)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("likelihood", [Step(), Step(0.1), Hinge(2.0)], ids=str)
 def test_jobs_change_nothing(likelihood, rng):
     problem = problem_of(likelihood, rng)
@@ -47,6 +49,7 @@ def test_jobs_change_nothing(likelihood, rng):
     np.testing.assert_array_equal(one.coordinates, two.coordinates)
 
 
+@pytest.mark.processor
 def test_every_chain_has_a_stream_of_its_own(rng):
     problem = problem_of(Step(0.1), rng)
     three, two = (Billiard(draws=150, chains=chains).infer(problem, rng=0).coordinates for chains in (3, 2))
@@ -392,6 +395,7 @@ def test_hard_walls_are_never_crossed(rng):
     assert np.all(posterior.latents * posterior.problem.y > 0)
 
 
+@pytest.mark.processor
 def test_views_and_read_only_matrices_are_welcome(rng):
     problem = problem_of(Step(0.1), rng, size=8)
     wide = np.zeros((16, 16))
@@ -418,6 +422,7 @@ def test_weights_scale_the_slope_of_hinges(rng):
     np.testing.assert_allclose(billiard.Walls.of(problem, whiten(problem)).energy, [2, 4, 1, 2, 6])
 
 
+@pytest.mark.processor
 def test_weights_do_not_move_hard_walls(rng):
     plain, weighted = (problem_of(Step(), np.random.default_rng(1), weights=w) for w in (None, np.full(12, 2.5)))
     np.testing.assert_array_equal(SHORT.infer(plain, rng=0).coordinates, SHORT.infer(weighted, rng=0).coordinates)

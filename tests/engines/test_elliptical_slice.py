@@ -20,6 +20,7 @@ def problem_of(likelihood, rng, size=12, weights=None):
     return Problem(2 * RBF(1.0)(X) + 0.2, y, likelihood, weights)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
 def test_a_seed_fixes_the_draws(likelihood, rng):
     problem = problem_of(likelihood, rng)

@@ -334,6 +334,7 @@ def test_the_engine_falls_back_on_one_site_at_a_time(monkeypatch, rng):
     assert_same(fallback, usual, 1e-3)
 
 
+@pytest.mark.processor
 def test_mixing_of_sweeps_changes_the_way_not_the_goal(rng):
     problem = model_problem(30, Step(0.0, 0.3), rng)
     plain, mixed = (EP(tolerance=1e-10, memory=memory).infer(problem) for memory in (0, 3))
@@ -341,6 +342,7 @@ def test_mixing_of_sweeps_changes_the_way_not_the_goal(rng):
     assert mixed.info["sweeps"] <= plain.info["sweeps"]
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("step", [Step(), Step(0.1), Step(0.0, 1.0)], ids=str)
 def test_a_warm_start_reaches_the_same_fixed_point_sooner(step, rng):
     problem = model_problem(40, step, rng)
@@ -350,6 +352,7 @@ def test_a_warm_start_reaches_the_same_fixed_point_sooner(step, rng):
     assert warm.info["sweeps"] < cold.info["sweeps"]
 
 
+@pytest.mark.processor
 def test_a_warm_start_with_weights_stands_at_once(rng):
     problem = model_problem(12, Step(0.1, 0.5), rng, weights=np.tile([0.5, 1.0, 3.0], 4))
     first = EP().infer(problem)

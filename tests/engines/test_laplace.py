@@ -65,6 +65,7 @@ def assert_optimal(problem, found, tolerance=1e-8):
 # -- the support vector machine --------------------------------------------------------------------------------------
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("C", [0.01, 1.0, 20.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dual_has_no_gap(kind, C, rng):
@@ -73,6 +74,7 @@ def test_the_dual_has_no_gap(kind, C, rng):
     assert_optimal(problem, support_vectors(problem))
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("kind", ["rbf", "smooth"])
 def test_a_huge_slope_of_full_rank(kind, rng):
     gram, y = labelled(kind, 40, rng)
@@ -80,6 +82,7 @@ def test_a_huge_slope_of_full_rank(kind, rng):
     assert_optimal(problem, support_vectors(problem))
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 def test_a_huge_slope_on_separable_rows_of_low_rank(dimension, rng):
     X = rng.normal(size=(40, dimension))
@@ -87,6 +90,7 @@ def test_a_huge_slope_on_separable_rows_of_low_rank(dimension, rng):
     assert_optimal(problem, support_vectors(problem))
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(("size", "dimension", "C"), [(10, 3, 1e3), (40, 10, 1e3), (200, 10, 1e3), (200, 10, 30.0)])
 def test_a_huge_slope_on_random_labels_of_low_rank(size, dimension, C):
     for seed in range(8):
@@ -96,6 +100,7 @@ def test_a_huge_slope_on_random_labels_of_low_rank(size, dimension, C):
         assert_optimal(problem, support_vectors(problem))
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("C", [0.05, 1.0, 1e3])
 @pytest.mark.parametrize("kind", ["rbf", "smooth", "linear", "twice", "at odds"])
 def test_more_rows_than_are_worked_on_at_a_time(kind, C, rng):
@@ -113,6 +118,7 @@ def test_the_order_of_many_rows_does_not_matter(rng):
     np.testing.assert_allclose(other.latents, one.latents[order], atol=1e-9)
 
 
+@pytest.mark.processor
 def test_a_gap_tells_weights_that_are_not_optimal(rng):
     problem = Problem(*labelled("rbf", 40, rng), Hinge(2.0))
     found = support_vectors(problem)
@@ -156,6 +162,7 @@ def by_enumeration(problem):
     raise AssertionError("no labelling of rows is optimal")
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("C", [0.05, 0.7, 5.0, 1e3])
 def test_the_dual_is_that_of_enumeration(C, weighted, rng):
@@ -188,6 +195,7 @@ def test_rows_at_odds_cancel(rng):
     np.testing.assert_array_equal(found.hard, np.arange(20))
 
 
+@pytest.mark.processor
 def test_rows_of_norm_zero_are_hard():
     problem = Problem(np.diag([0.0, 4.0]), [-1, 1], Hinge(2.0))
     found = support_vectors(problem)
@@ -198,6 +206,7 @@ def test_rows_of_norm_zero_are_hard():
     np.testing.assert_allclose(nothing.latents, 0.0)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_start_ends_at_the_same_function(kind, rng):
     gram, y = labelled(kind, 30, rng)
@@ -328,6 +337,7 @@ def by_the_paper(problem):
     return log_q - 0.5 * log_det, np.linalg.inv(curvature)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
 def test_the_posterior_is_that_of_the_paper(C, weighted, rng):

@@ -1,4 +1,6 @@
+import math
 import warnings
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
@@ -220,6 +222,7 @@ def test_low_rank_is_noticed():
     np.testing.assert_allclose(geometry.factor @ geometry.factor.T, X @ X.T, atol=1e-12)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(("wrong", "cap"), [(0.1, 1.0), (0.0, np.inf)])
 @pytest.mark.parametrize("shape", [Dense, Factor])
 def test_many_rows_are_solved_on_few(wrong, cap, shape, monkeypatch):
@@ -240,6 +243,7 @@ def test_many_rows_are_solved_on_few(wrong, cap, shape, monkeypatch):
     assert again.primal == pytest.approx(whole.primal, rel=3e-9)
 
 
+@pytest.mark.processor
 def test_rows_of_the_same_point_and_large_scales():
     X, y = labelled(np.random.default_rng(6), 20, 3, 0.2)
     twice = gaussian_margin(np.kron(np.ones((2, 2)), X @ X.T), np.r_[y, y], 1.0, 0.5)
@@ -251,6 +255,7 @@ def test_rows_of_the_same_point_and_large_scales():
         assert scaled.iterations < 30
 
 
+@pytest.mark.processor
 def test_easy_rows_have_no_multiplier_and_hard_rows_the_largest():
     X, y = labelled(np.random.default_rng(7), 100, 3, 0.2)
     found = gaussian_margin(X @ X.T, y, 1.0, 0.3)
@@ -293,6 +298,39 @@ def test_nothing_but_rows_of_norm_zero():
         assert found.primal == found.dual == 2.0
 
 
+def exact_variances(X, beta):
+    """``x_i' Sigma x_i`` and ``log det Sigma^-1`` by elimination in rational numbers."""
+    rows, weights = [[Fraction(value) for value in x] for x in X], [Fraction(value) for value in beta]
+    d = range(X.shape[1])
+    table = [[sum(w * x[j] * x[k] for w, x in zip(weights, rows, strict=True)) + (j == k) for k in d] for j in d]
+    table = [line + [x[j] for x in rows] for j, line in enumerate(table)]
+    variances, log_det = [Fraction(0)] * len(rows), 0.0
+    for j in d:
+        pivot, right = table[j][j], table[j][len(d) :]
+        variances = [v + b * b / pivot for v, b in zip(variances, right, strict=True)]
+        log_det += math.log(pivot)
+        for k in range(j + 1, len(d)):
+            share = table[k][j] / pivot
+            table[k] = [a - share * b for a, b in zip(table[k], table[j], strict=True)]
+    return np.array([float(v) for v in variances]), log_det
+
+
+@pytest.mark.processor
+@pytest.mark.parametrize("tight", [0, 3, 10, 40])
+def test_variances_survive_heavy_weights_on_rows_of_low_rank(tight):
+    """Rows of six dimensions, some in a plane, with weights up to 1e14; the witness is rational."""
+    rng = np.random.default_rng(12)
+    X = rng.integers(-9, 10, size=(40, 6)).astype(float)
+    X[:10, 2:] = 0.0
+    beta = 10.0 ** rng.uniform(-3, 1, 40)
+    beta[:tight] = 10.0 ** rng.uniform(6, 14, tight)
+    found = Dense(X @ X.T).covariance(beta)
+    variances, log_det = exact_variances(X, beta)
+    np.testing.assert_allclose(found.deviations**2, variances, rtol=1e-7)
+    assert found.log_det == pytest.approx(log_det, rel=1e-12)
+
+
+@pytest.mark.processor
 @pytest.mark.parametrize("shape", [Dense, Factor])
 @pytest.mark.parametrize("cap", [1e3, 1e6])
 def test_high_prices(shape, cap):
@@ -312,6 +350,7 @@ def test_labels_that_cannot_be_kept_are_refused(shape, target, few, monkeypatch)
         gaussian_margin(geometry, y, 1.0, np.inf, target)
 
 
+@pytest.mark.processor
 def test_a_gap_that_is_left_is_told():
     X, y = labelled(np.random.default_rng(9), 30, 3, 0.3)
     with pytest.warns(InferenceWarning, match=r"^The Gaussian margin machine stopped after 2 iterations .*\.$"):
@@ -322,6 +361,7 @@ def test_a_gap_that_is_left_is_told():
     assert all(np.isfinite(a).all() for a in found)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("case", range(15))
 def test_sweeps_agree_with_newton(case):
     X, y, phi, c, scale, target = drawn(case)

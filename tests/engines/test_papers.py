@@ -37,6 +37,7 @@ def test_gibbs_has_the_moments_of_the_billiard(likelihood, rng, seed):
         assert np.all(np.abs(z) < 4)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("likelihood", [Step(), Step(0.2, 0.5)], ids=str)
 def test_gibbs_is_fixed_by_its_seed(likelihood, rng):
     problem = problem_of(8, likelihood, rng)
@@ -101,6 +102,7 @@ def test_the_classic_billiard_finds_the_bayes_point(size, likelihood, rng, seed)
     assert 0.9 < ratio < 1.1  # scaled to the mean of a Gaussian draw
 
 
+@pytest.mark.processor
 def test_the_classic_billiard_is_fixed_by_its_seed(rng):
     problem = problem_of(10, Step(), rng)
     engine = ClassicBilliard(tolerance=1e-3)

@@ -68,6 +68,7 @@ def test_rows_sorted_by_label(rng, likelihood):
     assert_same(posterior, whole, max(1e-5, 3 * whole.info["error"]))  # one machine may settle for less
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("sweeps", [0, 3])
 @pytest.mark.parametrize("count", [2, 20])
 def test_where_sweeps_over_all_rows_oscillate(sweeps, count):
@@ -94,6 +95,7 @@ def test_many_rows_of_hinges(rng):
         assert_same(posterior, whole, max(1e-5, 3 * whole.info["error"]))
 
 
+@pytest.mark.processor
 def test_without_sweeps_of_its_own_a_round_is_a_sweep(rng):
     M, y = data(rng, n=100, flipped=0.1)
     whole = EP().infer(Problem(LowRank(M), y, Step(softness=1.0)))
@@ -104,6 +106,7 @@ def test_without_sweeps_of_its_own_a_round_is_a_sweep(rng):
     assert abs(rounds.pop() - 1 - whole.info["sweeps"]) <= 2
 
 
+@pytest.mark.processor
 def test_sweeps_of_their_own_save_rounds(rng):
     M, y = data(rng, n=1000, rank=6, flipped=0.1)
     rounds = [
@@ -119,6 +122,7 @@ def test_any_memory_will_do(rng, memory):
     assert_same(posterior, TIGHT.infer(Problem(LowRank(M), y, Step(softness=1.0))))
 
 
+@pytest.mark.processor
 def test_several_vectors_of_labels_in_the_same_rounds(rng):
     M, _ = data(rng, n=60)
     targets = np.where(M @ rng.standard_normal((4, 3)) > [0.0, 1.0, -2.0], 1.0, -1.0).T
@@ -172,6 +176,7 @@ def test_rows_that_come_later_start_from_a_prior(rng):
     assert_same(posterior, TIGHT.infer(Problem(LowRank(M[40:], first.natural), y[40:], Step(softness=0.5))))
 
 
+@pytest.mark.processor
 def test_threads_change_nothing(rng):
     M, y = data(rng)
     one, two = (PartitionedEP(n_jobs=n_jobs).infer(split(M, y, 5), Step(noise=0.05))[0] for n_jobs in (None, 2))

@@ -70,6 +70,7 @@ def same(some, others):
         np.testing.assert_array_equal(one.latents, other.latents)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
 @pytest.mark.parametrize("kind", ["array", "lazy", "low rank"])
 def test_it_is_algorithm_1(likelihood, kind):
@@ -90,6 +91,7 @@ def test_it_is_algorithm_1(likelihood, kind):
         assert np.all(posterior.info["epochs"] > 0)
 
 
+@pytest.mark.processor
 def test_one_problem_is_the_first_of_many():
     first = problems_of()[0]
     same([Perceptrons(5).infer(first, rng=1)], Perceptrons(5).infer_together(problems_of(), rng=1)[:1])
@@ -108,6 +110,7 @@ def small_tiles(monkeypatch):
     monkeypatch.setattr(perceptrons, "_SMALL", 0)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("rows", [1, 2, 7, 20, 60])
 @pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
 def test_a_small_store_finds_the_same(rows, likelihood, small_tiles):
@@ -118,6 +121,7 @@ def test_a_small_store_finds_the_same(rows, likelihood, small_tiles):
     assert small[0].info["rows_computed"] > large[0].info["rows_computed"] >= len(large[0].support)
 
 
+@pytest.mark.processor
 def test_a_store_holds_what_it_may(small_tiles, monkeypatch):
     stores = []
     make = perceptrons._Store.__init__
@@ -130,12 +134,14 @@ def test_a_store_holds_what_it_may(small_tiles, monkeypatch):
     np.testing.assert_array_equal(store.values[store.slots[held]], store.gram.block(held))
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("engine", [Perceptrons(5, n_jobs=1), Perceptrons(5, n_jobs=3), Perceptrons(5, n_jobs=-1)])
 def test_threads_find_the_same(engine, small_tiles):
     same(Perceptrons(5).infer_together(problems_of(), rng=0), engine.infer_together(problems_of(), rng=0))
     same(Perceptrons(5).infer_together(problems_of(), 0), Perceptrons(5).infer_together(problems_of(), 0, n_jobs=2))
 
 
+@pytest.mark.processor
 def test_groups_of_permutations_find_the_same(small_tiles):
     whole = perceptrons._run(Perceptrons(5), walls_of(), 11, np.arange(5))
     parts = [perceptrons._run(Perceptrons(5), walls_of(), 11, group) for group in np.array_split(np.arange(5), 2)]
@@ -148,6 +154,7 @@ def walls_of():
     return perceptrons._Walls(problems[0].gram, np.array([problem.y for problem in problems]), 0.0)
 
 
+@pytest.mark.processor
 def test_workers_without_shared_memory_find_the_same():
     here = Perceptrons(5).infer_together(problems_of(), rng=0)
     with parallel_config(backend="loky", n_jobs=2):
@@ -156,6 +163,7 @@ def test_workers_without_shared_memory_find_the_same():
     assert there[0].info["rows_computed"] > here[0].info["rows_computed"]  # each worker had a store of its own
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
 def test_more_permutations_can_be_added(likelihood):
     problems = problems_of(likelihood)
@@ -170,6 +178,7 @@ def test_more_permutations_can_be_added(likelihood):
     np.testing.assert_array_equal(Perceptrons(3).infer(problems[0], rng=0, start=one).alpha, fresh[0].alpha)
 
 
+@pytest.mark.processor
 def test_sparse_inputs_find_nearly_the_same():
     sparse_gram = KernelRows(KERNEL, sparse.csr_array(X))
     for one, other in zip(

@@ -192,6 +192,7 @@ def gaussian_divergence_of(model):
     return divergence(model.posterior_)
 
 
+@pytest.mark.processor
 def test_sweeps_find_the_same(rows):
     newton = GaussianMarginClassifier(C=0.3).fit(*rows)
     sweeps = GaussianMarginClassifier(C=0.3, solver="hildreth", tolerance=1e-5).fit(*rows)

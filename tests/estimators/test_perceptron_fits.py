@@ -53,6 +53,7 @@ def test_outputs_are_those_of_the_expansion(digits, fitted):
     np.testing.assert_allclose(fitted.latent(X).mean[:, 3], values, rtol=1e-3, atol=1e-3 * np.abs(values).max())
 
 
+@pytest.mark.processor
 def test_sparse_rows_and_threads_change_nothing(digits, fitted):
     train, labels, X, _ = digits
     thin = classifier(n_jobs=2).fit(sparse.csr_array(train), labels)
@@ -63,6 +64,7 @@ def test_sparse_rows_and_threads_change_nothing(digits, fitted):
     assert thin.sample_latent(sparse.csr_array(X[:3]), 5).shape == (5, 3, 10)
 
 
+@pytest.mark.processor
 def test_more_permutations_later(digits):
     train, labels, X, _ = digits
     once = classifier(engine=Perceptrons(permutations=6)).fit(train, labels)

@@ -81,6 +81,7 @@ def test_several_classes(engine, decision, triplets):
     assert model.decision_function(X).shape == (45, 3)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("engine", [e for e in OBJECTS if not isinstance(e, Corners)], ids=lambda e: type(e).__name__)
 def test_a_random_state_fixes_everything(engine, triplets):
     X, y = triplets
@@ -90,12 +91,14 @@ def test_a_random_state_fixes_everything(engine, triplets):
     assert not np.array_equal(one, other)
 
 
+@pytest.mark.processor
 def test_jobs_change_nothing(triplets):
     X, y = triplets
     one, two = (BayesPointClassifier(**QUICK, n_jobs=jobs).fit(X, y).predict_proba(X) for jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("decision", ["bayes_point", "vote"])
 def test_rows_are_predicted_independently(decision, blobs, rng):
     X, y = blobs

@@ -39,6 +39,7 @@ def test_predictions_follow_probabilities(probability, classes):
     np.testing.assert_array_equal(decided, p.argmax(axis=1))
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(("C", "kernel", "options"), [(1.0, "rbf", {}), (5.0, "poly", {"coef0": 1.0, "degree": 2})])
 def test_with_a_large_bias_the_map_is_scikit_learns_machine(C, kernel, options, moons):
     X, y = moons
@@ -141,6 +142,7 @@ def test_the_normalised_evidence_moves_along_one_machine(moons):
     np.testing.assert_allclose(*machines, atol=1e-6)
 
 
+@pytest.mark.processor
 def test_threads_do_not_matter(moons):
     X, y = moons
     fits = [BayesianSVC(C=2.0, gamma=1.0) for _ in range(8)]

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, lapack, qr
 
 from .._typing import Array
 
-__all__ = ["Dense", "Solver", "cholesky"]
+__all__ = ["Dense", "Solver", "cholesky", "pivoted_factor"]
 
 Solver = Callable[[Array], Array]
 
+_CANCELS = 1e-6  # share of a pivot that elimination leaves, below which rounding is seen beside it
 
-class Dense(NamedTuple):
+
+@dataclass(frozen=True, eq=False)
+class Dense:
     """A Gram matrix as it is.
 
     Parameters
@@ -43,6 +48,11 @@ class Dense(NamedTuple):
         """Squared norms of the rows in feature space."""
         return np.diagonal(self.gram)
 
+    @cached_property
+    def root(self) -> Array:
+        """``M`` with ``M M' = K``."""
+        return pivoted_factor(self.gram)
+
     def latents(self, signed: Array) -> Array:
         """``K a``: values at the rows of the function with weights a."""
         return self.gram @ signed
@@ -64,14 +74,17 @@ class Dense(NamedTuple):
         b = self.gram * root
         b *= root[:, None]
         b.flat[:: n + 1] += 1.0
+        whole = np.diagonal(b).copy()
         lower, failed = lapack.dpotrf(b.T, lower=1, overwrite_a=1)
-        if failed:
-            raise np.linalg.LinAlgError("I + B^1/2 K B^1/2 is not positive definite.")
-        s = self._shared(lower, root)
+        pivots = np.diagonal(lower)
+        if not failed and (np.square(pivots) > _CANCELS * whole).all():
+            s, half_log_det = self._shared(lower, root), float(np.log(pivots).sum())
+        else:
+            s, half_log_det = self._from_root(root)
         variance = np.diagonal(s)
         if not (variance > 0).all():
             raise np.linalg.LinAlgError("Variances are lost in rounding.")
-        return DenseCovariance(self.gram, beta, s, np.sqrt(variance), 2 * float(np.log(np.diagonal(lower)).sum()))
+        return DenseCovariance(self.gram, beta, s, np.sqrt(variance), 2 * half_log_det)
 
     def _shared(self, lower: Array, root: Array) -> Array:
         """``S = X Sigma X'`` from ``L L' = I + B^1/2 K B^1/2``, each entry by the formula that does not cancel there.
@@ -95,6 +108,24 @@ class Dense(NamedTuple):
             s[loose, :] = across.T
             s[np.ix_(loose, loose)] = self.gram[np.ix_(loose, loose)] - blas.dgemm(1.0, v, v, trans_a=1)
         return s
+
+    def _from_root(self, root: Array) -> tuple[Array, float]:
+        """S and ``log det(I + X' B X) / 2`` where more rows are held tight than there are dimensions.
+
+        ``I + B^1/2 K B^1/2`` then has eigenvalues of one beside those that rounding alone makes larger than that. In
+        ``Sigma^-1 = R' R``, ``R`` the triangle of ``[B^1/2 M; I]``, nothing is squared, and with the heaviest rows on
+        top and pivoting a reflection leaves each row an error beside its own size (Cox and Higham 1998).
+        """
+        m = self.root
+        stack = np.vstack([root[:, None] * m, np.eye(m.shape[1])])
+        stack = stack[np.argsort(-np.abs(stack).max(axis=1), kind="stable")]
+        r, order = qr(stack, mode="r", pivoting=True, overwrite_a=True, check_finite=False)
+        r = r[: m.shape[1]]
+        pivots = np.abs(np.diagonal(r))
+        if not (np.isfinite(pivots) & (pivots > 0)).all():
+            raise np.linalg.LinAlgError("The precision is lost in rounding.")
+        white = blas.dtrsm(1.0, r, m[:, order].T, trans_a=1)  # columns Sigma^1/2 x_i, up to a rotation
+        return white.T @ white, float(np.log(pivots).sum())
 
 
 class DenseCovariance(NamedTuple):
@@ -139,6 +170,18 @@ class DenseCovariance(NamedTuple):
         rest[np.arange(n), np.arange(n)] += 2.0
         half = blas.dtrsm(1.0, cholesky(rest), scaled, lower=1, overwrite_b=1)
         return blas.dsyrk(0.5, half, beta=0.5, c=squares, trans=1, lower=1, overwrite_c=1)
+
+
+def pivoted_factor(gram: Array) -> Array:
+    """``M`` with ``M M' = gram`` and as many columns as the numerical rank, each row with an error beside its norm."""
+    n, norms = len(gram), np.sqrt(np.diagonal(gram))
+    norms = np.where(norms > 0, norms, 1.0)
+    correlation = gram / norms / norms[:, None]
+    lower, pivots, rank, _ = lapack.dpstrf(correlation.T, tol=n * np.finfo(float).eps, lower=1, overwrite_a=1)
+    factor = np.empty((n, rank))
+    factor[pivots - 1] = np.tril(lower[:, :rank])
+    factor *= norms[:, None]
+    return factor
 
 
 def cholesky(matrix: Array) -> Array:

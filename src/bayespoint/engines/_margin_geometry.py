@@ -14,9 +14,6 @@ the mean and r (r + 1) / 2 for the covariance.
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.linalg import lapack
-
 from .._typing import Array
 from ._margin_dense import Dense
 from ._margin_factor import Factor
@@ -49,11 +46,5 @@ def margin_geometry(gram: Array) -> Geometry:
     >>> margin_geometry(np.eye(4)).size
     4
     """
-    n = len(gram)
-    tolerance = n * np.finfo(float).eps * float(np.diagonal(gram).max(initial=0.0))
-    lower, pivots, rank, _ = lapack.dpstrf(gram.T, tol=tolerance, lower=1)
-    if rank >= _LOW_RANK * n:
-        return Dense(gram)
-    factor = np.empty((n, rank))
-    factor[pivots - 1] = np.tril(lower[:, :rank])
-    return Factor(factor)
+    dense = Dense(gram)
+    return dense if dense.root.shape[1] >= _LOW_RANK * len(gram) else Factor(dense.root)

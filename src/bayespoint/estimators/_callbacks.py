@@ -8,7 +8,9 @@ from typing import Any
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn < 1.9 has no callbacks: nothing to support, nothing to tear down
-    CallbackSupportMixin = object
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing."""
 
     def with_callbacks(method: Any) -> Any:
         """The method as it is."""

@@ -128,7 +128,11 @@ def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weight
     power: Any = np.float64(1.0)
     if class_weight is not None:
         classes, codes = np.unique(y, return_inverse=True)
-        power = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=sample_weight)[codes]
+        if isinstance(class_weight, str) and class_weight == "balanced":  # scikit-learn 1.6 would not see the weights
+            counts = np.bincount(codes, weights=sample_weight)
+            power = (counts.sum() / (len(classes) * counts))[codes]
+        else:
+            power = compute_class_weight(class_weight, classes=classes, y=y)[codes]
     product = Weights.of(np.ones(len(y)) if sample_weight is None else sample_weight, power)
     lightest, heaviest = float(product.total.min()), float(product.total.max())
     if not 1 / _HEAVIEST <= lightest <= heaviest <= _HEAVIEST:
