@@ -31,6 +31,7 @@ ALL = {
     "streaming": ["streaming.py"],
     "active": ["active.py"],
     "label_errors": ["label_errors.py"],
+    "weights": ["weights.py"],
 }
 
 

@@ -254,6 +254,22 @@ def test_whole_weights_are_repeated_rows(step, rng):
     np.testing.assert_allclose(a.variance[rows], b.variance, atol=1e-8)
 
 
+@pytest.mark.parametrize(("case", "noise", "width"), [(0, 0.1, 0.7), (1, 0.3, 0.7), (4, 0.3, 1.5)])
+def test_copies_of_a_contradicted_row_settle_as_rows_of_their_own(case, noise, width):
+    """Once wrong: all copies of a row moved at once, and circled around the fixed point that single rows find."""
+    rng = np.random.default_rng(case)
+    gram = RBF(width)(rng.normal(size=(40, 2)))
+    y = np.sign(np.linalg.cholesky(gram + 1e-8 * np.eye(40)) @ rng.normal(size=40))
+    y[rng.random(40) < noise] *= -1
+    weights = rng.integers(1, 5, 40)
+    rows = np.repeat(np.arange(40), weights)
+    a = EP().infer(Problem(gram, y, Step(noise), weights))
+    b = EP().infer(Problem(gram[np.ix_(rows, rows)], y[rows], Step(noise)))
+    assert a.info["updates"] == b.info["updates"] == "sequential"
+    assert a.log_evidence == pytest.approx(b.log_evidence, abs=1e-5)
+    np.testing.assert_allclose(a.mean[rows], b.mean, atol=2e-3)
+
+
 @pytest.mark.parametrize("step", [Step(0.1), Step(0.0, 1.0), Step(0.2, 0.3)], ids=str)
 @pytest.mark.parametrize("weight", [0.5, 1.0, 2.0])
 def test_the_posterior_is_continuous_in_a_weight(step, weight, rng):

@@ -134,8 +134,8 @@ def test_unit_weights_are_no_weights(blobs):
 
 def test_class_weights_multiply_the_weights_of_rows(blobs):
     X, y = blobs
-    by_class = fixed(class_weight={0: 1, 1: 3}).fit(X, y)
-    by_row = fixed().fit(X, y, sample_weight=np.where(y == 1, 3, 1))
+    by_class = fixed(RBF(2.0), class_weight={0: 1, 1: 3}).fit(X, y)  # not of the spread of X, see test_weights
+    by_row = fixed(RBF(2.0)).fit(X, y, sample_weight=np.where(y == 1, 3, 1))
     assert_same_predictions(by_class, by_row, X, 1e-12)
     few = np.r_[0:20, 20:25]
     plain, balanced = fixed().fit(X[few], y[few]), fixed(class_weight="balanced").fit(X[few], y[few])

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ __all__ = ["EP"]
 
 _SETTLED = 1e-3  # an error that rounding can leave on an ill-conditioned Gram matrix, and that no figure shows
 _ALARMING = 5e-2  # an error, over all sites together, that may show in probabilities
+_TURNS = 20  # copies of a row that are updated one after the other; more of them share the way in equal steps
 _PATIENCE = 15  # sweeps without progress after which a settled result is taken
 
 
@@ -317,18 +319,42 @@ def _sequential_sweep(rows: _Rows, state: _State) -> _Sites:
         var, mean = float(rows.pick(column, i)), float(rows.pick(coordinates, i))
         if not (var > 0 and 1 / var > tau[i]):
             continue
-        precision = 1 / var - tau[i]
-        one = slice(i, i + 1)
-        cavity_mean = np.array([(mean / var - nu[i]) / precision])
-        _, t, v = rows.match(cavity_mean, np.array([1 / precision]), one)
-        d_tau, d_nu = rows.copies[i] * (t[0] - tau[i]), rows.copies[i] * (v[0] - nu[i])
+        t, v = _copies_in_turn(rows, i, _Marginal(mean, var), tau[i], nu[i])
+        d_tau, d_nu = rows.copies[i] * (t - tau[i]), rows.copies[i] * (v - nu[i])
         if not (np.isfinite(d_tau + d_nu) and 1 + d_tau * var > 1e-8):
             continue
         # mean' = mean + cov' e_i (d_nu - d_tau mean_i), cov' = cov - column column' d_tau / (1 + d_tau var)
         coordinates += column * ((d_nu - d_tau * mean) / (1 + d_tau * var))
         cov = blas.dger(-d_tau / (1 + d_tau * var), column, column, a=cov, overwrite_a=1)
-        tau[i], nu[i] = t[0], v[0]
+        tau[i], nu[i] = t, v
     return _Sites(tau, nu)
+
+
+class _Marginal(NamedTuple):
+    mean: float
+    var: float
+
+
+def _copies_in_turn(rows: _Rows, i: int, marginal: _Marginal, tau: float, nu: float) -> tuple[float, float]:
+    """The site of a row's copies after each of them had its turn, as rows of their own have.
+
+    A copy moves the marginal before the next one looks at it; all of them at once overshoot by their number. What the
+    shared site is after a turn is the mean of the copies' sites.
+    """
+    copies, one = float(rows.copies[i]), slice(i, i + 1)
+    for _ in range(min(ceil(copies), _TURNS)):
+        precision = 1 / marginal.var - tau
+        if not precision > 0:
+            break
+        cavity_mean = np.array([(marginal.mean / marginal.var - nu) / precision])
+        _, t, v = rows.match(cavity_mean, np.array([1 / precision]), one)
+        d_tau, d_nu = t[0] - tau, v[0] - nu
+        grown = 1 + d_tau * marginal.var
+        if not (np.isfinite(d_tau + d_nu) and grown > 1e-8):
+            break
+        tau, nu = tau + d_tau / copies, nu + d_nu / copies
+        marginal = _Marginal((marginal.mean + marginal.var * d_nu) / grown, marginal.var / grown)
+    return tau, nu
 
 
 def _coordinates(rows: _Rows, state: _State) -> tuple[Array, Array]:

@@ -88,7 +88,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights; a whole number means as many copies of the row.
+            Weights; a whole number means as many copies of the row, also where the kernel is chosen (weights of
+            classes have no say there).
 
         Returns
         -------
@@ -100,7 +101,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self._fit_partitions(X, y, sample_weight)
         with restore_on_failure(self):
             data = check_training_set(self, X, y, sample_weight, self.class_weight, self._pairwise)
-            model = self._model(data.X, data.weights)
+            model = self._model(data.X, data.own_weights)
             points = Points.of(
                 data.X,
                 model.kernel,
@@ -257,7 +258,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             rng,
             lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
         )
-        if isinstance(engine, EP) and best.basis.X is points.X and isinstance(best.basis, Exact | Linear):
+        inferred = isinstance(engine, EP) and best.basis.X is points.X and isinstance(best.basis, Exact | Linear)
+        if inferred and self.class_weight is None:  # else the kernel has been chosen, and the classes are weighted now
             return best
         found, *others = (posterior(one.model) for one in (best, *(other for other, _ in best.alternatives)))
         alternatives = [(other, weight) for other, (_, weight) in zip(others, best.alternatives, strict=True)]
@@ -267,14 +269,17 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return replace(found, log_evidence=evidence, alternatives=alternatives)
 
     def _part_to_climb(self, model: Model, points: Points, data: TrainingSet, engine: Any) -> tuple[Any, ...]:
-        """Points, labels and weights to choose the kernel by: all of them, or a sample if that would take too long."""
-        limit, n = self._climbs_by(engine), len(data.y)
+        """Points, labels and weights to choose the kernel by: all of them, or a sample if that would take too long.
+
+        Classes have no weights here, see `TrainingSet.own_weights`.
+        """
+        limit, n, weights = self._climbs_by(engine), len(data.y), data.own_weights
         if limit is None:
-            return self._basis(model, points.plain, None, rough=True), data.targets, data.weights
+            return self._basis(model, points.plain, None, rough=True), data.targets, weights
         if n <= limit:
-            return Exact(points.plain), data.targets, data.weights
+            return Exact(points.plain), data.targets, weights
         rows = np.sort(as_generator(self.random_state or 0).permutation(n)[:limit])
-        weights = None if data.weights is None else Weights(*(part[rows] for part in data.weights))
+        weights = None if weights is None else Weights(*(part[rows] for part in weights))
         return Exact(points.take(rows).plain), [y[rows] for y in data.targets], weights
 
     def _climbs_by(self, engine: Any) -> int | None:

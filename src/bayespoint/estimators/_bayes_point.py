@@ -88,7 +88,7 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
         average over all draws. The two are the same for a Gaussian posterior.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with `sample_weight`.
+        Weights of the classes, multiplied with `sample_weight` in the posterior. The kernel is chosen without them.
     n_jobs : int or None, default=None
         Classes worked on at the same time.
     random_state : int, Generator, RandomState or None, default=None

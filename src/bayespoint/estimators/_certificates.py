@@ -233,15 +233,18 @@ def _refit(estimator: Any, rows: Any, engine: Any) -> tuple[list[Any], Any]:
     points = estimator._points_
     targets = [posterior.problem.y for posterior in estimator._posteriors]
     part = points.take(rows).X
-    weights = _weights(estimator, rows)
-    model = estimator._model(part, weights)
-    labels = [y[rows] for y in targets], weights
+    own = estimator._sample_weight_
+    unweighted = weights_of(None, estimator._labels_[rows], None if own is None else own[rows])  # classes, that is
+    model = estimator._model(part, unweighted)
+    labels = [y[rows] for y in targets]
     if estimator.optimizer is not None:
         rng = as_generator(estimator.random_state)
         start = estimator._basis(model, part, engine, rough=True)
-        model = maximise_evidence(model, start, *labels, engine=engine, n_restarts=estimator.n_restarts, rng=rng).model
+        model = maximise_evidence(
+            model, start, labels, unweighted, engine=engine, n_restarts=estimator.n_restarts, rng=rng
+        ).model
     basis = estimator._basis(model, part, engine)
-    best = infer(model, basis, *labels, engine)
+    best = infer(model, basis, labels, _weights(estimator, rows), engine)
     whole = infer(model, basis.over(points.X), targets, estimator._posteriors[0].problem.weights, engine)
     return list(best.posteriors), _as_classifier(estimator, whole)
 

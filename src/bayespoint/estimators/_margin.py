@@ -82,7 +82,7 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         Landmarks that stand for many rows, see `BayesPointClassifier`; None works on the whole Gram matrix. Linear
         kernels always go by their features, which is exact.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class.
+        Factors of C by class. A bound counts rows, so ``tune="bound"`` chooses as if there were no weights.
     n_jobs : int or None, default=None
         Classes, or settings of the grid, worked on at the same time.
     random_state : int, Generator, RandomState or None, default=None

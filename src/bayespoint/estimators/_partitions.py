@@ -78,7 +78,7 @@ class PartitionedMixin:
         """Model, features and points from a sample."""
         X, y = found.X, found.y
         sample = check_training_set(self, X, y, found.weights, self.class_weight, pairwise=False)
-        model = self._model(sample.X, sample.weights)  # type: ignore[attr-defined]
+        model = self._model(sample.X, sample.own_weights)  # type: ignore[attr-defined]
         points = self._batch_points(sample.X)  # type: ignore[attr-defined]
         self._refuse_bad_kernel(model, points)  # type: ignore[attr-defined]
         if self.optimizer is not None:
@@ -86,7 +86,7 @@ class PartitionedMixin:
             start = self._basis(model, points.X, None, rough=True)  # type: ignore[attr-defined]
             best = self._climb(  # type: ignore[attr-defined]
                 model,
-                (start, sample.targets, sample.weights),
+                (start, sample.targets, sample.own_weights),
                 self._gaussian_engine,
                 rng,
                 lambda _: progress.iteration(dict),

@@ -129,7 +129,7 @@ class StreamingMixin:
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def _new_stream(self, data: TrainingSet) -> _Stream:
-        model = self._model(data.X, data.weights)  # type: ignore[attr-defined]
+        model = self._model(data.X, data.own_weights)  # type: ignore[attr-defined]
         count = 1 if len(data.classes) == 2 else len(data.classes)
         points = self._batch_points(data.X)
         basis = linear_or_none(model.kernel, points.X)

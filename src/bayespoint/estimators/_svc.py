@@ -86,7 +86,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         Whether the optimizer keeps several sets of hyper-parameters around the best one; probabilities are then
         averages over them, weighted by evidence.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class.
+        Factors of C by class; an optimizer chooses the kernel without them.
     n_jobs : int or None, default=None
         Classes worked on at the same time.
     random_state : int, Generator, RandomState or None, default=None

@@ -49,6 +49,15 @@ class TrainingSet(NamedTuple):
     sample_weight: Array | None = None  # the user's own part of the weights
 
     @property
+    def own_weights(self) -> Weights | None:
+        """Weights of the rows without those of their classes: what kernels are chosen by.
+
+        A weight of a row says how often it was seen. A weight of a class says what its errors cost, or how frequent it
+        will be: that changes decisions, and is no evidence for a kernel.
+        """
+        return weights_of(None, self.y, self.sample_weight)
+
+    @property
     def targets(self) -> list[Array]:
         """Labels -1 and +1: one vector for two classes (the second is +1), else each class against the rest."""
         codes = [1] if len(self.classes) == 2 else range(len(self.classes))

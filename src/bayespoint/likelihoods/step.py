@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import entr, log_ndtr, ndtr, owens_t
 
 from .._typing import Array
 from ..exceptions import InvalidProblemError
+from ._fractional import FractionalStep, fractional_step
 from ._normal import hazard
 
 __all__ = ["Step"]
@@ -87,8 +88,10 @@ class Step:
         width = self.softness + gap * var
         tau = curvature / width
         nu = tau * mean + y * ratio * np.sqrt(var + self.softness) / width
-        if (i := self._needs_grid(power)).size:
-            log_z[i], tau[i], nu[i], _, _ = _tilted_on_grid(self, y[i], mean[i], var[i], power[i])
+        if (i := self._without_closed_form(power)).size:
+            found = self._fractional(y[i], mean[i], var[i], power[i])
+            log_z[i], tau[i] = found.log_z, found.curvature / (self.softness * found.gap)
+            nu[i] = tau[i] * mean[i] + y[i] * found.slope / (sqrt(self.softness) * found.gap)
         return log_z, tau, nu
 
     def log_normaliser_gradient(self, y: Array, mean: Array, var: Array, power: Array) -> dict[str, Array]:
@@ -104,8 +107,9 @@ class Step:
         else:
             d_noise = np.zeros_like(z)
         d_softness = -0.5 * ratio * z * self.softness / total
-        if (i := self._needs_grid(power)).size:
-            _, _, _, d_noise[i], d_softness[i] = _tilted_on_grid(self, y[i], mean[i], var[i], power[i])
+        if (i := self._without_closed_form(power)).size:
+            found = self._fractional(y[i], mean[i], var[i], power[i])
+            d_noise[i], d_softness[i] = found.d_noise, found.d_softness
         return {"noise": d_noise, "softness": d_softness}
 
     def _levels(self, power: Array) -> tuple[Array, Array]:
@@ -134,9 +138,13 @@ class Step:
             curvature[far] = 1 - gap[far]
         return log_z, ratio, curvature, gap
 
-    def _needs_grid(self, power: Array) -> Any:
+    def _without_closed_form(self, power: Array) -> Any:
         """A fractional power of a soft step has no closed form; a hard step is closed under powers."""
         return np.flatnonzero(power < 1) if self.softness > 0 else np.empty(0, dtype=int)
+
+    def _fractional(self, y: Array, mean: Array, var: Array, power: Array) -> FractionalStep:
+        s = self.softness
+        return fractional_step(self.noise, y * mean / sqrt(s), var / s, power)
 
     # -- read-outs -----------------------------------------------------------------------------------------------
 
@@ -197,57 +205,3 @@ def _orthant(a: Array, b: Array, rho: Array) -> Array:
     t_b = owens_t(b, (a - rho * b) / (safe_b * root))
     at_zero = 0.25 + np.arcsin(rho) / (2 * np.pi)
     return np.where((a == 0) | (b == 0), at_zero, 0.5 * (ndtr(a) + ndtr(b)) - t_a - t_b)
-
-
-class _Tilted(NamedTuple):
-    log_z: Array
-    tau: Array
-    nu: Array
-    d_noise: Array
-    d_softness: Array
-
-
-def _tilted_on_grid(step: Step, y: Array, mean: Array, var: Array, power: Array) -> _Tilted:
-    """N(mean, var) times a fractional power of the soft step, by quadrature; one row of the grid an observation.
-
-    The power is split as ``q^u + (L^u - q^u)``: the first part is Gaussian, the second a single hump that a trapezoidal
-    rule in ``f = centre + width sinh(x)`` resolves from the scale of the softness to that of the cavity.
-    """
-    q, s = step.noise, step.softness
-    y, mean, var, u = y[:, None], mean[:, None], var[:, None], power[:, None]
-    tail = s / u  # Phi^u decays like a Gaussian of this variance, which also tells where the hump is
-    spread = np.sqrt(var + tail)
-    hump = y * mean + var * hazard(y * mean / spread) / spread  # in units of y f
-    sd, width = np.sqrt(var), 1 / np.sqrt(1 / var + 1 / tail)
-    near_step = (hump > -8 * width) & (hump < 8 * sd)  # then the finest detail is the step at 0, not the hump
-    centre = np.where(near_step, 0.0, hump)
-    reach = np.arcsinh((14 * sd + np.abs(hump - centre)) / width)
-    x, dx = np.linspace(-1, 1, 401, retstep=True)
-    margin = centre + width * np.sinh(reach * x)  # y f
-    shift = y * margin - mean
-    t = margin / sqrt(s)
-
-    log_phi = log_ndtr(t)
-    log_lik = np.logaddexp(log(q), log(1 - 2 * q) + log_phi) if q > 0 else log_phi
-    log_measure = (
-        -0.5 * shift**2 / var - 0.5 * np.log(2 * np.pi * var) + np.log(width * reach * dx * np.cosh(reach * x))
-    )
-    log_low = u * log(q) if q > 0 else np.full_like(u, -np.inf)
-    log_full = log_measure + u * log_lik
-    scale = np.maximum(log_full.max(axis=1, keepdims=True), log_low)
-    full, low = np.exp(log_full - scale), np.exp(log_low - scale)
-    weight = full - low * np.exp(log_measure)
-
-    z = weight.sum(1) + low[:, 0]
-    first = (weight * shift).sum(1) / z
-    second = ((weight * shift**2).sum(1) + (low * var)[:, 0]) / z
-    tilted_var = second - first**2
-    tau = 1 / tilted_var - 1 / var[:, 0]
-    nu = (mean[:, 0] + first) / tilted_var - (mean / var)[:, 0]
-
-    d_noise = np.zeros_like(z)
-    if q > 0:  # d L^u / d log q = u L^(u-1) q (1 - 2 Phi) tends to u q^u on the wrong side: that part is Gaussian again
-        slope = full * np.exp(log(q) - log_lik) * (1 - 2 * np.exp(log_phi)) - low * np.exp(log_measure)
-        d_noise = power * (slope.sum(1) + low[:, 0]) / z
-    slope = -0.5 * (1 - 2 * q) * t * np.exp(log_full - scale - 0.5 * t * t - _LOG_SQRT_2PI - log_lik)
-    return _Tilted(scale[:, 0] + np.log(z), tau, nu, d_noise, power * slope.sum(1) / z)

@@ -121,13 +121,13 @@ class EvidenceSurfaceDisplay:
         plain = clone(estimator[-1] if isinstance(estimator, Pipeline) else estimator)
         data = check_training_set(plain, rows, y, sample_weight, classifier.class_weight, classifier._pairwise)
         kernel = with_bias(classifier.kernel_, classifier.bias_, tuned=True)
-        model = Model(kernel, classifier.likelihood_, classifier._model(data.X, data.weights).free)
+        model = Model(kernel, classifier.likelihood_, classifier._model(data.X, data.own_weights).free)
         names = _names(model)
         chosen = [_position(which, names) for which in parameters]
         if len(chosen) != 2 or chosen[0] == chosen[1]:
             raise InvalidProblemError(f"parameters must be two different ones of {names}, got {tuple(parameters)!r}.")
         steps = np.linspace(-np.log(span), np.log(span), n_points)
-        training = classifier._points_.transform(data.X), data.targets, data.weights, EP()
+        training = classifier._points_.transform(data.X), data.targets, data.own_weights, EP()
         surface = np.empty((n_points, n_points))
         for j, up in enumerate(steps):
             start: Candidate | None = None
