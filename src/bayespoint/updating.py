@@ -18,7 +18,7 @@ from .estimators._validation import check_batch
 from .exceptions import InvalidProblemError
 from .kernels import Isometry, kernel_values, with_bias
 from .posteriors import GaussianPosterior, SampledPosterior
-from .problem import LowRank, as_generator
+from .problem import LowRank, Problem, as_generator
 from .tuning import Candidate, Model
 from .whitening import Whitened
 
@@ -67,6 +67,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     check_is_fitted(model)
     if not isinstance(model, KernelClassifier) or model._pairwise or hasattr(model, "n_seen_"):
         raise InvalidProblemError("Only classifiers fitted on an array of inputs can be updated; see also partial_fit.")
+    model._check_settings()
     if hasattr(model, "members_"):
         raise InvalidProblemError("Several sets of hyper-parameters cannot be updated: fit with average=False.")
     data = check_batch(model, X, y, None, None, model.classes_, first=False)
@@ -126,12 +127,21 @@ def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, 
     chains, draws, _ = posterior.coordinates.shape
     flat = posterior.coordinates.reshape(chains * draws, -1)
     latent = flat @ features
-    own = max(diag - float(features @ features), 0.0)
+    own = max(diag - float(features @ features), 0.0)  # what coordinates so far do not have
     extra = rng.standard_normal(len(flat))
     grows = white.pivots is not None and own > 1e-12 * diag
-    if grows:
+    factor, pivots = np.vstack([white.factor, features]), white.pivots
+    if grows:  # a coordinate of its own
         latent = latent + np.sqrt(own) * extra
-    log_weight = problem.likelihood.log_likelihood(np.full(len(flat), y), latent)
+        factor = np.c_[factor, np.append(np.zeros(len(white.factor)), np.sqrt(own))]
+        pivots = np.r_[pivots, len(factor) - 1]
+    if problem.root is None:
+        gram: Any = problem.bordered(cross[0], diag)
+    else:
+        gram = LowRank(factor, residual=None if problem.residual is None else np.r_[problem.residual, own])
+    longer = problem.and_row(gram, y)
+    row = Problem(longer.part([problem.size]), np.array([y]), problem.likelihood, check=False)
+    log_weight = row.log_likelihood(latent[:, None])[:, 0]
     weight = np.exp(log_weight - log_weight.max())
     effective = weight.sum() ** 2 / np.square(weight).sum()
     if not effective >= _ENOUGH * len(flat):
@@ -140,18 +150,10 @@ def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, 
         )
     kept = _systematic(weight / weight.sum(), rng).reshape(chains, draws)
     coordinates = flat[kept]
-    factor, pivots = white.factor, white.pivots
     if grows:
         coordinates = np.concatenate([coordinates, extra[kept][..., None]], axis=2)
-        factor = np.pad(factor, ((0, 1), (0, 1)))
-        factor[-1] = np.r_[features, np.sqrt(own)]
-        pivots = np.r_[pivots, len(factor) - 1]
-    else:
-        factor = np.vstack([factor, features])
-    gram = problem.bordered(cross[0], diag) if problem.root is None else LowRank(factor)
-    longer = problem.and_row(gram, y)
     info = dict(posterior.info) | {"effective": effective}
-    return SampledPosterior(longer, Whitened(factor, pivots, white.softness), coordinates, info=info)
+    return SampledPosterior(longer, Whitened(factor, pivots, longer.own), coordinates, info=info)
 
 
 def _systematic(share: Array, rng: np.random.Generator) -> Any:

@@ -17,8 +17,8 @@ from ..bounds import Certificate, binomial_bound, certify, certify_draws
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights, as_generator
-from ..tuning import Candidate, Model, infer, maximise_evidence
-from ._validation import weights_of
+from ..tuning import Candidate, Model, infer
+from ._validation import TrainingSet, weights_of
 
 __all__ = ["CertifiedMixin", "certificate", "random_part", "seen_by_prior", "with_held_out"]
 
@@ -98,6 +98,7 @@ def certificate(
 
     `choices` is the size of the grid that it was chosen from by the bound.
     """
+    estimator._check_settings()
     _refuse_unless_mean(estimator)
     if estimator._dropped_rows_:
         raise InvalidProblemError(
@@ -201,18 +202,23 @@ def _refit(estimator: Any, rows: Any, engine: Any) -> tuple[list[Any], Any]:
     """Posteriors on `rows` with a kernel tuned there, and a classifier on all rows with that kernel."""
     points = estimator._points_
     targets = [posterior.problem.y for posterior in estimator._posteriors]
-    part = points.take(rows).X
-    weights = _weights(estimator, rows)
-    model = estimator._model(part, weights)
-    labels = [y[rows] for y in targets], weights
+    part = points.take(rows)
+    data = _training_part(estimator, part.X, rows)
+    model = estimator._model(part.X, data.weights)
     if estimator.optimizer is not None:
-        rng = as_generator(estimator.random_state)
-        start = estimator._basis(model, part, engine, rough=True)
-        model = maximise_evidence(model, start, *labels, engine=engine, n_restarts=estimator.n_restarts, rng=rng).model
-    basis = estimator._basis(model, part, engine)
-    best = infer(model, basis, *labels, engine)
+        model = estimator._chosen(model, part, data, engine, as_generator(estimator.random_state)).model
+    basis = estimator._basis(model, part.X, engine)
+    best = infer(model, basis, data.targets, data.weights, engine)
     whole = infer(model, basis.over(points.X), targets, estimator._posteriors[0].problem.weights, engine)
     return list(best.posteriors), _as_classifier(estimator, whole)
+
+
+def _training_part(estimator: Any, X: Any, rows: Any) -> TrainingSet:
+    """Some of the rows as `fit` would see them, if they were all there is; classes are those of all rows."""
+    codes = np.searchsorted(estimator.classes_, estimator._labels_[rows])
+    own = estimator._sample_weight_
+    weights, sample_weight = _weights(estimator, rows), None if own is None else own[rows]
+    return TrainingSet(X, codes, estimator.classes_, weights, np.arange(len(rows)), len(rows), sample_weight)
 
 
 def _weights(estimator: Any, rows: Any) -> Weights | None:

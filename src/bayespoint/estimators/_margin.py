@@ -306,6 +306,7 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         return Model(with_bias(kernel, check_bias(self.bias)), Step())
 
     def _check_settings(self) -> None:
+        super()._check_settings()
         if self.tune not in (None, "bound") and not isinstance(self.tune, Mapping):
             raise InvalidProblemError(f"tune must be 'bound', a dict with 'eta' and 'C', or None, got {self.tune!r}.")
         grid = self.tune if isinstance(self.tune, Mapping) else {}
@@ -332,7 +333,6 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         )
 
     def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
-        self._check_settings()
         basis = self._basis(model, points.X, None)
         gram = basis.gram(model.kernel)
         problems = [Problem(gram, y, model.likelihood, data.weights, check=False) for y in data.targets]
