@@ -146,3 +146,12 @@ def test_draws_with_landmarks_keep_their_residuals(rng):
     whole = Billiard(draws=2000, chains=2).infer(Problem(gram, y, some.likelihood_), rng=1)
     np.testing.assert_allclose(more.mean, whole.mean, atol=0.2)
     np.testing.assert_allclose(more.white.softness, whole.white.softness, atol=1e-9)
+
+
+@pytest.mark.parametrize("max_rank", [None, 10])
+@pytest.mark.parametrize("make", [BayesPointClassifier, BayesianSVC])
+def test_the_engine_s_own_settings_count(make, max_rank, rng):
+    X, y = waves(rng, 30)
+    model = make(kernel=4.0 * RBF(0.8), optimizer=None, engine=EP(tolerance=1e-10), max_rank=max_rank)
+    found = updated(model.fit(X[:29], y[:29]), X[29:], y[29:])
+    assert found.posterior_.info["error"] <= 1e-10

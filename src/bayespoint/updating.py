@@ -86,7 +86,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     for i in range(new.shape[0]):
         row = new[i : i + 1]
         posteriors = [
-            _with_row(posterior, kernel, model._basis_, points, row, float(targets[i]), rng)
+            _with_row(posterior, model._gaussian_engine, kernel, model._basis_, points, row, float(targets[i]), rng)
             for posterior, targets in zip(posteriors, data.targets, strict=True)
         ]
         points = sparse.vstack([points, row], format="csr") if sparse.issparse(points) else np.vstack([points, row])
@@ -94,7 +94,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
 
 
 def _with_row(
-    posterior: Any, kernel: Any, basis: Any, points: Any, row: Any, y: float, rng: np.random.Generator
+    posterior: Any, engine: EP, kernel: Any, basis: Any, points: Any, row: Any, y: float, rng: np.random.Generator
 ) -> GaussianPosterior | SampledPosterior:
     """One more row, of weight one."""
     if isinstance(posterior, SampledPosterior):
@@ -107,7 +107,7 @@ def _with_row(
         from .engines.added_row import add_row
 
         column = kernel_values(kernel, row, points)[0]
-        return add_row(posterior, column, float(kernel.diag(row)[0]), y)
+        return add_row(posterior, column, float(kernel.diag(row)[0]), y, tolerance=engine.tolerance)
     features = basis.crossing(kernel)(row)
     residual = None
     if problem.residual is not None:
@@ -115,7 +115,7 @@ def _with_row(
     gram = LowRank(np.vstack([problem.root, features]), problem.prior, residual)
     longer = problem.and_row(gram, y)
     start: Any = replace(posterior, tau=np.r_[posterior.tau, 0.0], nu=np.r_[posterior.nu, 0.0])
-    return EP().infer(longer, start=start)
+    return engine.infer(longer, start=start)
 
 
 def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, rng: np.random.Generator) -> Any:

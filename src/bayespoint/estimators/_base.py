@@ -63,6 +63,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _optional_attributes = ("loo_proba_", "members_", "member_weights_", "n_seen_", "class_count_")
 
     kernel: Any
+    engine: Any
     optimizer: str | None
     class_weight: Any
     n_restarts: int
@@ -344,7 +345,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @property
     def _gaussian_engine(self) -> Any:
         """The engine of Gaussian posteriors on parts of the rows."""
-        return EP()
+        return self.engine if isinstance(self.engine, EP) else EP()
 
     @property
     def _decides_by_vote(self) -> bool:

@@ -355,10 +355,6 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
     def _decides_by_vote(self) -> bool:
         return self.decision == "vote"
 
-    @property
-    def _gaussian_engine(self) -> EP:
-        return self.engine if isinstance(self.engine, EP) else EP()
-
     def _spread(self, variance: Array) -> Array:
         """Variance of perceptrons at new points: their own, which classes share for they are few, and another part.
 
