@@ -130,3 +130,28 @@ def test_what_cannot_be_updated_is_one_clear_sentence(rng):
         updated(BayesPointClassifier(optimizer=None, class_weight="balanced").fit(X, y), X[:1], y[:1])
     with pytest.raises(ValueError, match="not among the declared classes"):
         updated(BayesPointClassifier(optimizer=None).fit(X, y), X[:1], [7])
+
+
+def test_draws_with_landmarks_keep_their_residuals(rng):
+    """One row more by weighting the draws is near a fit with it, in the same coordinates."""
+    X, y = waves(rng, 40)
+    model = BayesPointClassifier(
+        4.0 * RBF(0.8), optimizer=None, engine=Billiard(draws=2000, chains=2), max_rank=12, random_state=0
+    )
+    some = model.fit(X[:39], y[:39])
+    more = updated(some, X[39:], y[39:], random_state=0).posterior_
+    basis = some._basis_.over(X)
+    gram = basis.gram(4.0 * RBF(0.8) + 1.0)
+    np.testing.assert_allclose(more.problem.residual, gram.residual, atol=1e-9)
+    whole = Billiard(draws=2000, chains=2).infer(Problem(gram, y, some.likelihood_), rng=1)
+    np.testing.assert_allclose(more.mean, whole.mean, atol=0.2)
+    np.testing.assert_allclose(more.white.softness, whole.white.softness, atol=1e-9)
+
+
+@pytest.mark.parametrize("max_rank", [None, 10])
+@pytest.mark.parametrize("make", [BayesPointClassifier, BayesianSVC])
+def test_the_engine_s_own_settings_count(make, max_rank, rng):
+    X, y = waves(rng, 30)
+    model = make(kernel=4.0 * RBF(0.8), optimizer=None, engine=EP(tolerance=1e-10), max_rank=max_rank)
+    found = updated(model.fit(X[:29], y[:29]), X[29:], y[29:])
+    assert found.posterior_.info["error"] <= 1e-10

@@ -38,6 +38,7 @@ __all__ = [
     "choose_basis",
     "few_features",
     "linear_or_none",
+    "may_take_landmarks",
 ]
 
 _JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
@@ -352,11 +353,9 @@ def choose_basis(
     wants_linear = linear_from == 0 or max_rank is not None
     if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_or_none(kernel, X)) is not None:
         return linear
-    if max_rank is None:
+    if max_rank is None or not may_take_landmarks(n, max_rank):
         return Exact(X)
     auto = max_rank == "auto"
-    if auto and n <= _MANY:
-        return Exact(X)
     limit = _LARGEST if auto else int(max_rank)
     basis = Landmarks.among(
         X,
@@ -380,6 +379,18 @@ def choose_basis(
             stacklevel=2,
         )
     return basis
+
+
+def may_take_landmarks(n: int, max_rank: int | str | None) -> bool:
+    """Whether landmarks may stand for n points.
+
+    Examples
+    --------
+    >>> from bayespoint.bases import may_take_landmarks
+    >>> may_take_landmarks(1000, "auto"), may_take_landmarks(1000, 50), may_take_landmarks(5000, "auto")
+    (False, True, True)
+    """
+    return max_rank is not None and (max_rank != "auto" or n > _MANY)
 
 
 def few_features(

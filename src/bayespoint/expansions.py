@@ -11,7 +11,7 @@ import numpy as np
 
 from ._typing import Array
 from .kernel_rows import CrossRows
-from .latents import Latent, above_rounding, draws_to_arviz, leave_one_out_of_draws, spread_out
+from .latents import Latent, above_rounding, disagreement_of_draws, draws_to_arviz, leave_one_out_of_draws, spread_out
 from .problem import Problem
 
 __all__ = ["ExpandedPosterior"]
@@ -138,8 +138,7 @@ class ExpandedPosterior:
 
     def disagreement(self) -> Array:
         """Probability at each training point that the latent has not the sign of the label."""
-        share: Array = (self.latents * self.problem.y < 0).mean(axis=(0, 1))
-        return share
+        return disagreement_of_draws(self.problem, self.latents)
 
     @cached_property
     def leave_one_out(self) -> Latent:

@@ -29,7 +29,7 @@ from ._typing import Array, Matrix
 from .exceptions import InvalidProblemError
 from .kernels import kernel_values
 
-__all__ = ["CrossRows", "KernelRows"]
+__all__ = ["CrossRows", "KernelRows", "as_values"]
 
 Single = NDArray[np.float32]
 
@@ -189,6 +189,14 @@ class CrossRows:
         """Kernel value of each new point with itself."""
         return _diag(self.rows.kernel, self.Z)
 
+    @cached_property
+    def dense(self) -> Array:
+        """All kernel values, in double precision: for posteriors that rest on every training point."""
+        X, Z = self.rows.X, self.Z
+        if self.rows.kernel.requires_vector_input:
+            X, Z = (part.toarray() if sparse.issparse(part) else part for part in (X, Z))
+        return kernel_values(self.rows.kernel, Z, X)
+
     def columns(self, which: Any) -> Single:
         """Kernel values with some of the training points; remembered, so that asking again costs nothing.
 
@@ -216,6 +224,20 @@ class CrossRows:
             self._kept[:] = which, out
         kept: Single = self._kept[1]
         return kept
+
+
+def as_values(cross: Array | CrossRows) -> Array:
+    """Kernel values of new points with all training points as an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from bayespoint.kernel_rows import KernelRows, as_values
+    >>> as_values(KernelRows(DotProduct(1.0), np.array([[0.0], [1.0]])).cross(np.array([[3.0]])))
+    array([[1., 4.]])
+    """
+    return cross.dense if isinstance(cross, CrossRows) else cross
 
 
 class _Tiling:

@@ -10,7 +10,15 @@ from ._typing import Array
 from .exceptions import InvalidProblemError
 from .problem import Problem
 
-__all__ = ["Latent", "above_rounding", "correlated", "draws_to_arviz", "leave_one_out_of_draws", "spread_out"]
+__all__ = [
+    "Latent",
+    "above_rounding",
+    "correlated",
+    "disagreement_of_draws",
+    "draws_to_arviz",
+    "leave_one_out_of_draws",
+    "spread_out",
+]
 
 
 class Latent(NamedTuple):
@@ -52,17 +60,41 @@ def leave_one_out_of_draws(problem: Problem, latents: Array) -> Latent:
     >>> leave_one_out_of_draws(problem, np.array([[1.0, 0.0], [-1.0, 0.0]])).mean.round(3)
     array([-0.683,  0.   ])
     """
-    likelihood, y = problem.likelihood, problem.y
-    if likelihood.is_hard:
+    if problem.hard.any():
         raise InvalidProblemError(
             "Draws inside hard walls do not tell what a row's absence would change: use the EP engine, or softness."
         )
     latents = latents.reshape(-1, problem.size)
-    log_weight = -problem.exponents * likelihood.log_likelihood(y, latents)
+    log_weight = -problem.log_likelihood(latents)
     weight = np.exp(log_weight - log_weight.max(axis=0))
     weight /= weight.sum(axis=0)
     mean = (weight * latents).sum(axis=0)
-    return Latent(mean, (weight * np.square(latents - mean)).sum(axis=0))
+    own = 0.0 if problem.residual is None else problem.residual
+    return Latent(mean, (weight * np.square(latents - mean)).sum(axis=0) + own)
+
+
+def disagreement_of_draws(problem: Problem, latents: Array) -> Array:
+    """Probability at each training point that the latent, with its residual, has not the sign of the label.
+
+    Given the coordinates, a residual knows of its own label alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.latents import disagreement_of_draws
+    >>> disagreement_of_draws(Problem(np.eye(2), [1, -1], Step(0.1)), np.array([[1.0, 1.0], [1.0, -1.0]]))
+    array([0. , 0.5])
+    """
+    latents = latents.reshape(-1, problem.size)
+    wrong = (latents * problem.y < 0).astype(np.float64)
+    if problem.residual is not None:
+        rows = np.flatnonzero(problem.residual)
+        some = latents[:, rows]
+        y, own = (np.broadcast_to(part[rows], some.shape).ravel() for part in (problem.y, problem.residual))
+        wrong[:, rows] = problem.likelihood.disagreement(y, some.ravel(), own).reshape(some.shape)
+    share: Array = wrong.mean(axis=0)
+    return share
 
 
 def draws_to_arviz(latents: Array) -> Any:

@@ -13,7 +13,16 @@ from scipy.linalg import blas, lapack
 from ._typing import Array
 from .exceptions import InvalidProblemError
 from .expansions import ExpandedPosterior
-from .latents import Latent, above_rounding, correlated, draws_to_arviz, leave_one_out_of_draws, spread_out
+from .kernel_rows import CrossRows, as_values
+from .latents import (
+    Latent,
+    above_rounding,
+    correlated,
+    disagreement_of_draws,
+    draws_to_arviz,
+    leave_one_out_of_draws,
+    spread_out,
+)
 from .natural import NaturalGaussian
 from .problem import Problem
 from .whitening import Whitened
@@ -148,12 +157,12 @@ class GaussianPosterior:
     evidence_gradient: EvidenceGradient
     info: Mapping[str, Any] = field(default_factory=dict)
 
-    def latent(self, cross: Array, diag: Array) -> Latent:
+    def latent(self, cross: Array | CrossRows, diag: Array) -> Latent:
         """Mean and variance at new points.
 
         Parameters
         ----------
-        cross : ndarray of shape (n_points, n)
+        cross : ndarray of shape (n_points, n) or CrossRows
             Kernel values between the new and the training points; for a low-rank problem coordinates of the new points,
             of shape (n_points, rank).
         diag : ndarray of shape (n_points,)
@@ -163,7 +172,7 @@ class GaussianPosterior:
         -------
         Latent
         """
-        weights = self.mean_weights
+        weights, cross = self.mean_weights, as_values(cross)
         mean = np.empty(len(cross))
         variance = np.empty(len(cross))
         block = 2048  # bounds the working memory at 2048 rows
@@ -174,7 +183,7 @@ class GaussianPosterior:
             variance[rows] = diag[rows] - self.factor.explain(k)
         return Latent(mean, above_rounding(variance, diag))
 
-    def functions(self, cross: Array, prior: Array, size: int, rng: np.random.Generator) -> Array:
+    def functions(self, cross: Array | CrossRows, prior: Array, size: int, rng: np.random.Generator) -> Array:
         """Functions drawn from the posterior, at new points jointly.
 
         Parameters
@@ -192,6 +201,7 @@ class GaussianPosterior:
         -------
         ndarray of shape (size, n_points)
         """
+        cross = as_values(cross)
         covariance = prior - self.factor.explain_jointly(np.asfortranarray(cross.T))
         return cross @ self.mean_weights + correlated(covariance, size, rng)
 
@@ -217,7 +227,7 @@ class GaussianPosterior:
         prior = NaturalGaussian.standard(root.shape[1]) if self.problem.prior is None else self.problem.prior
         return prior + NaturalGaussian.of_sites(root, self.tau, self.nu)
 
-    def expectation(self, function: Callable[[Array, Array], Array], cross: Array, diag: Array) -> Array:
+    def expectation(self, function: Callable[[Array, Array], Array], cross: Array | CrossRows, diag: Array) -> Array:
         """Posterior expectation at new points of a function given as its mean under a latent N(mean, variance)."""
         return function(*self.latent(cross, diag))
 
@@ -326,13 +336,13 @@ class SampledPosterior:
 
     @property
     def latents(self) -> Array:
-        """Latent function at the training points, of shape (chain, draw, n)."""
+        """Latent function at the training points, of shape (chain, draw, n); where these have residuals, without."""
         return np.matmul(self.coordinates, self.white.factor.T)
 
     @property
     def alpha(self) -> Array:
         """Weights of each draw in ``f(x) = sum_i alpha_i k(x, x_i)``, of shape (chain, draw, n)."""
-        return self.white.weights(self.coordinates)
+        return self.white.expansion(self.coordinates)
 
     @cached_property
     def mean(self) -> Array:
@@ -345,7 +355,7 @@ class SampledPosterior:
         variance: Array = self.latents.var(axis=(0, 1))
         return variance
 
-    def outputs(self, cross: Array, diag: Array) -> tuple[Array, Array]:
+    def outputs(self, cross: Array | CrossRows, diag: Array) -> tuple[Array, Array]:
         """Latent at new points given each draw: means of shape (chain, draw, n_points), and the variance common to all.
 
         The variance is that of the part of the function that the training points do not determine.
@@ -353,17 +363,17 @@ class SampledPosterior:
         features = self.white.features(cross)
         return np.matmul(self.coordinates, features.T), self._orthogonal(features, diag)
 
-    def latent(self, cross: Array, diag: Array) -> Latent:
+    def latent(self, cross: Array | CrossRows, diag: Array) -> Latent:
         """Mean and variance at new points; see `GaussianPosterior.latent`."""
         features = self.white.features(cross)
         flat = self.coordinates.reshape(-1, self.white.rank)
-        spread = np.empty(len(cross))
-        for start in range(0, len(cross), 256):
+        spread = np.empty(len(features))
+        for start in range(0, len(features), 256):
             rows = slice(start, start + 256)
             spread[rows] = (flat @ features[rows].T).var(axis=0)
         return Latent(features @ self.centre, spread + self._orthogonal(features, diag))
 
-    def functions(self, cross: Array, prior: Array, size: int, rng: np.random.Generator) -> Array:
+    def functions(self, cross: Array | CrossRows, prior: Array, size: int, rng: np.random.Generator) -> Array:
         """Functions drawn from the posterior, at new points jointly; see `GaussianPosterior.functions`."""
         features = self.white.features(cross)
         flat = self.coordinates.reshape(-1, self.white.rank)
@@ -377,10 +387,10 @@ class SampledPosterior:
 
     @property
     def mean_weights(self) -> Array:
-        """Weights of the posterior mean as one function."""
+        """Weights of the posterior mean as one function: for a low-rank problem its coordinates."""
         return self.white.weights(self.centre)
 
-    def expectation(self, function: Callable[[Array, Array], Array], cross: Array, diag: Array) -> Array:
+    def expectation(self, function: Callable[[Array, Array], Array], cross: Array | CrossRows, diag: Array) -> Array:
         """Posterior expectation at new points of a function given as its mean under a latent N(mean, variance)."""
         features = self.white.features(cross)
         orthogonal = self._orthogonal(features, diag)
@@ -395,8 +405,7 @@ class SampledPosterior:
 
     def disagreement(self) -> Array:
         """Probability at each training point that the latent has not the sign of the label."""
-        share: Array = (self.latents * self.problem.y < 0).mean(axis=(0, 1))
-        return share
+        return disagreement_of_draws(self.problem, self.latents)
 
     @cached_property
     def leave_one_out(self) -> Latent:

@@ -19,6 +19,8 @@ from .natural import NaturalGaussian
 
 __all__ = ["LowRank", "Problem", "Weights"]
 
+_ROUNDING = 1e-12  # share of a prior variance that is nothing
+
 
 class Weights(NamedTuple):
     """Row i counts as `copies[i]` rows with the likelihood to the `power[i]`: one copy or more, a power of at most one.
@@ -74,8 +76,11 @@ class LowRank:
         Prior of the coordinates w if it is not N(0, I): what other rows have told about them. Only expectation
         propagation takes one.
     residual : array-like of shape (n,), optional
-        Prior variance of each row's latent that its coordinates do not have. Expectation propagation adds it, each
-        row's own and independent of all others (fully independent training conditional); other engines leave it out.
+        Prior variance of each row's latent that its coordinates do not have, each row's own and independent of all
+        others (fully independent training conditional): the prior is that of the Gram matrix
+        ``M M' + diag(residual)``, and a row that counts twice has two of them. Posteriors are over the coordinates:
+        latents at the training points come without the residual. All engines take it into account but two:
+        `Perceptrons` refuse it, and `Margin` keeps its margins in the coordinates alone.
 
     Examples
     --------
@@ -184,6 +189,17 @@ class Problem:
         """Prior variance that the coordinates of a low-rank Gram matrix do not have, None if nothing is said of it."""
         return self.gram.residual if isinstance(self.gram, LowRank) else None
 
+    @property
+    def own(self) -> Array:
+        """Variance that each row has of its own before its label is read off: latent noise and residual."""
+        softness = np.full(self.size, float(self.likelihood.softness))
+        return softness if self.residual is None else softness + self.residual
+
+    @property
+    def hard(self) -> Any:
+        """Rows on whose wrong side the likelihood is zero: those without a residual, up to rounding."""
+        return (self.own <= _ROUNDING * self.diag) & self.likelihood.is_hard
+
     def refuse_prior(self) -> None:
         """Raise unless coordinates have the prior N(0, I)."""
         if self.prior is not None:
@@ -193,7 +209,7 @@ class Problem:
 
     @cached_property
     def dense(self) -> Array:
-        """The Gram matrix as an array, whatever it was given as."""
+        """The Gram matrix as an array, whatever it was given as; residuals are left out."""
         if not isinstance(self.gram, LowRank):
             return self.gram.dense if isinstance(self.gram, KernelRows) else self.gram
         self.refuse_prior()
@@ -202,7 +218,7 @@ class Problem:
 
     @cached_property
     def diag(self) -> Array:
-        """Prior variances of the latents."""
+        """Prior variances of the latents, residuals left out."""
         if not isinstance(self.gram, LowRank):
             return self.gram.diag if isinstance(self.gram, KernelRows) else np.diagonal(self.gram)
         m = self.gram.factor
@@ -232,6 +248,33 @@ class Problem:
         """Power of each row's likelihood: its weight."""
         return np.ones(self.size) if self.weights is None else self.weights.total
 
+    def log_likelihood(self, latents: Array) -> Array:
+        """Logarithm of each row's likelihood to its weight, given latents of shape (..., n) without their residuals.
+
+        Residuals are integrated out, for each copy of a row on its own.
+        """
+        values: Array = self.exponents * self.likelihood.log_likelihood(self.y, latents)
+        if self.residual is None:
+            return values
+        rows = np.flatnonzero(self.residual)
+        copies, power = np.ones((2, self.size)) if self.weights is None else self.weights
+        some = latents[..., rows]
+        y, own, power = (np.broadcast_to(part[rows], some.shape).ravel() for part in (self.y, self.residual, power))
+        log_z = self.likelihood.site(y, some.ravel(), own, power)[0]
+        values[..., rows] = copies[rows] * log_z.reshape(some.shape)
+        return values
+
+    def refuse_weights_of_noise(self) -> None:
+        """Raise if some weight is not that of a step or hinge at one draw of what the row has of its own."""
+        if self.weights is None:
+            return
+        beyond = self.weights.copies > 1 if self.likelihood.softness == 0 else self.weights.total != 1
+        if np.any(beyond & (self.own > 0)):
+            raise InvalidProblemError(
+                "Walls cannot weight rows under a soft boundary, nor count rows with a residual more than once: "
+                "repeat rows, set softness=0, or use EP or EllipticalSlice."
+            )
+
     def raise_if_empty(self) -> None:
         """Raise `EmptyVersionSpaceError` if a hard boundary leaves no function at all.
 
@@ -241,12 +284,19 @@ class Problem:
         >>> from bayespoint import Problem, Step
         >>> Problem(np.eye(2), [1, -1], Step()).raise_if_empty()
         """
-        if self.likelihood.is_hard and separating_latents(self.gram, self.y) is None:
-            rows = self.dense if self.root is None else self.root
+        walls = self.walls()
+        if walls.size and separating_latents(walls.gram, walls.y) is None:
+            reason = _why_empty(walls, np.flatnonzero(self.hard))
             raise EmptyVersionSpaceError(
-                f"Version space is empty: {_why_empty(rows, self.diag, self.y)}; raise softness (or noise) above 0, "
-                "or use a kernel of higher rank."
+                f"Version space is empty: {reason}; raise softness (or noise) above 0, or use a kernel of higher rank."
             )
+
+    def walls(self) -> Problem:
+        """The problem of the hard rows alone; the others can always be put right by what they have of their own."""
+        if self.hard.all():
+            return self
+        root = np.empty((0, 0)) if self.root is None else self.root[self.hard]
+        return Problem(LowRank(root, self.prior), self.y[self.hard], self.likelihood, check=False)
 
 
 def check_gram(gram: Array) -> None:
@@ -306,15 +356,16 @@ def separating_latents(gram: Array | LowRank | KernelRows, y: Array) -> Array | 
     return latents if np.all(latents * y > 0) else None
 
 
-def _why_empty(rows: Any, diag: Array, y: Array) -> str:
-    """The plainest reason: a point of norm zero, or two identical points with different labels."""
+def _why_empty(walls: Problem, numbers: Any) -> str:
+    """The plainest reason: a point of norm zero, or two identical points with different labels; rows by `numbers`."""
+    rows, diag, y = walls.dense if walls.root is None else walls.root, walls.diag, walls.y
     if not diag.all():
-        return f"row {int(np.argmin(diag))} has kernel value zero with itself"
+        return f"row {numbers[np.argmin(diag)]} has kernel value zero with itself"
     _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     for i, g in enumerate(np.ravel(group)):
         j = int(first[g])
         if y[i] != y[j]:
-            return f"rows {min(i, j)} and {max(i, j)} are the same point with different labels"
+            return f"rows {numbers[min(i, j)]} and {numbers[max(i, j)]} are the same point with different labels"
     return "no function of this kernel separates the training labels"
 
 

@@ -42,7 +42,8 @@ def bayes_point(posterior: Posterior) -> Array:
     Returns
     -------
     ndarray of shape (n,)
-        ``alpha`` in ``f(x) = sum_i alpha_i k(x, x_i)`` with ``alpha' K alpha = 1``.
+        ``alpha`` in ``f(x) = sum_i alpha_i k(x, x_i)`` with ``alpha' K alpha = 1``; for a low-rank problem the
+        coordinates of that function, of length one.
 
     Examples
     --------
@@ -52,8 +53,9 @@ def bayes_point(posterior: Posterior) -> Array:
     >>> readouts.bayes_point(EP().infer(Problem(np.eye(2), [1, -1], Step()))).round(4)
     array([ 0.7071, -0.7071])
     """
-    alpha = posterior.mean_weights
-    return alpha / np.sqrt(alpha @ posterior.mean)
+    weights = posterior.mean_weights
+    image = posterior.mean if posterior.problem.root is None else weights
+    return weights / np.sqrt(weights @ image)
 
 
 def latent(posterior: Posterior, cross: Array, diag: Array) -> Latent:

@@ -24,6 +24,7 @@ from .problem import as_generator
 __all__ = ["BoundSearch", "certify"]
 
 _COMPARED = 20  # rows that are transformed by themselves, too
+_ANY = 0.1  # noise or softness of a fit whose posterior nobody will look at
 
 
 def certify(
@@ -159,8 +160,10 @@ def _fitted(classifier: Any, X: Any, y: Any, rows: Any) -> Any:
     """A fitted clone; where the kernel will be tuned on a part of the rows it is not tuned on all of them before."""
     if rows is None or classifier.optimizer is None:
         return clone(classifier).fit(X, y)
-    quick = clone(classifier).set_params(optimizer=None).fit(X, y)
-    quick.set_params(optimizer=classifier.optimizer)
+    later = {"optimizer": classifier.optimizer}
+    later |= {name: "evidence" for name in ("noise", "softness") if getattr(classifier, name, None) == "evidence"}
+    quick = clone(classifier).set_params(**(dict.fromkeys(later, _ANY) | {"optimizer": None})).fit(X, y)
+    quick.set_params(**later)
     quick._tuned_ = classifier.optimizer is not None
     return quick
 

@@ -19,7 +19,7 @@ from .estimators._validation import check_batch
 from .exceptions import InvalidProblemError
 from .kernels import Isometry, kernel_values, with_bias
 from .posteriors import GaussianPosterior, SampledPosterior
-from .problem import LowRank, as_generator
+from .problem import LowRank, Problem, as_generator
 from .tuning import Candidate, Model
 from .whitening import Whitened
 
@@ -68,6 +68,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     check_is_fitted(model)
     if not isinstance(model, KernelClassifier) or model._pairwise or hasattr(model, "n_seen_"):
         raise InvalidProblemError("Only classifiers fitted on an array of inputs can be updated; see also partial_fit.")
+    model._check_settings()
     if hasattr(model, "members_"):
         raise InvalidProblemError("Several sets of hyper-parameters cannot be updated: fit with average=False.")
     data = check_batch(model, X, y, None, None, model.classes_, first=False)
@@ -86,7 +87,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     for i in range(new.shape[0]):
         row = new[i : i + 1]
         posteriors = [
-            _with_row(posterior, kernel, model._basis_, points, row, float(targets[i]), rng)
+            _with_row(posterior, model._gaussian_engine, kernel, model._basis_, points, row, float(targets[i]), rng)
             for posterior, targets in zip(posteriors, data.targets, strict=True)
         ]
         points = sparse.vstack([points, row], format="csr") if sparse.issparse(points) else np.vstack([points, row])
@@ -94,7 +95,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
 
 
 def _with_row(
-    posterior: Any, kernel: Any, basis: Any, points: Any, row: Any, y: float, rng: np.random.Generator
+    posterior: Any, engine: EP, kernel: Any, basis: Any, points: Any, row: Any, y: float, rng: np.random.Generator
 ) -> GaussianPosterior | SampledPosterior:
     """One more row, of weight one."""
     if isinstance(posterior, SampledPosterior):
@@ -107,7 +108,7 @@ def _with_row(
         from .engines.added_row import add_row
 
         column = kernel_values(kernel, row, points)[0]
-        return add_row(posterior, column, float(kernel.diag(row)[0]), y)
+        return add_row(posterior, column, float(kernel.diag(row)[0]), y, tolerance=engine.tolerance)
     features = basis.crossing(kernel)(row)
     residual = None
     if problem.residual is not None:
@@ -115,7 +116,7 @@ def _with_row(
     gram = LowRank(np.vstack([problem.root, features]), problem.prior, residual)
     longer = problem.and_row(gram, y)
     start: Any = replace(posterior, tau=np.r_[posterior.tau, 0.0], nu=np.r_[posterior.nu, 0.0])
-    return EP().infer(longer, start=start)
+    return engine.infer(longer, start=start)
 
 
 def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, rng: np.random.Generator) -> Any:
@@ -127,12 +128,21 @@ def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, 
     chains, draws, _ = posterior.coordinates.shape
     flat = posterior.coordinates.reshape(chains * draws, -1)
     latent = flat @ features
-    own = max(diag - float(features @ features), 0.0)
+    own = max(diag - float(features @ features), 0.0)  # what coordinates so far do not have
     extra = rng.standard_normal(len(flat))
     grows = white.pivots is not None and own > 1e-12 * diag
-    if grows:
+    factor, pivots = np.vstack([white.factor, features]), white.pivots
+    if grows:  # a coordinate of its own
         latent = latent + np.sqrt(own) * extra
-    log_weight = problem.likelihood.log_likelihood(np.full(len(flat), y), latent)
+        factor = np.c_[factor, np.append(np.zeros(len(white.factor)), np.sqrt(own))]
+        pivots = np.r_[pivots, len(factor) - 1]
+    if problem.root is None:
+        gram: Any = problem.bordered(cross[0], diag)
+    else:
+        gram = LowRank(factor, residual=None if problem.residual is None else np.r_[problem.residual, own])
+    longer = problem.and_row(gram, y)
+    row = Problem(longer.part([problem.size]), np.array([y]), problem.likelihood, check=False)
+    log_weight = row.log_likelihood(latent[:, None])[:, 0]
     weight = np.exp(log_weight - log_weight.max())
     effective = weight.sum() ** 2 / np.square(weight).sum()
     if not effective >= _ENOUGH * len(flat):
@@ -141,18 +151,10 @@ def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, 
         )
     kept = _systematic(weight / weight.sum(), rng).reshape(chains, draws)
     coordinates = flat[kept]
-    factor, pivots = white.factor, white.pivots
     if grows:
         coordinates = np.concatenate([coordinates, extra[kept][..., None]], axis=2)
-        factor = np.pad(factor, ((0, 1), (0, 1)))
-        factor[-1] = np.r_[features, np.sqrt(own)]
-        pivots = np.r_[pivots, len(factor) - 1]
-    else:
-        factor = np.vstack([factor, features])
-    gram = problem.bordered(cross[0], diag) if problem.root is None else LowRank(factor)
-    longer = problem.and_row(gram, y)
     info = dict(posterior.info) | {"effective": effective}
-    return SampledPosterior(longer, Whitened(factor, pivots, white.softness), coordinates, info=info)
+    return SampledPosterior(longer, Whitened(factor, pivots, longer.own), coordinates, info=info)
 
 
 def _systematic(share: Array, rng: np.random.Generator) -> Any:

@@ -164,7 +164,7 @@ def test_a_flight_is_that_of_the_book(likelihood, time, rng):
     problem = problem_of(likelihood, rng, size=9)
     white, walls, position, refresh = walls_and_start(problem, 10, rng)
     latents, events, positions = fly(walls, white, position, refresh, time)
-    gram = problem.gram + white.softness * np.eye(9)
+    gram = problem.gram + np.diag(white.softness)
     reference = reference_hinges if isinstance(likelihood, Hinge) else reference_steps
     starts, total = [white.latents(position), *latents[:-1]], 0
     for k, g in enumerate(refresh):
@@ -430,7 +430,7 @@ def test_weights_do_not_move_hard_walls(rng):
 
 def test_weights_under_a_soft_boundary_are_refused(rng):
     problem = problem_of(Step(softness=0.5), rng, weights=np.full(12, 2.0))
-    with pytest.raises(InvalidProblemError, match=r"^The billiard cannot weight rows under a soft boundary: .*\.$"):
+    with pytest.raises(InvalidProblemError, match=r"^Walls cannot weight rows under a soft boundary, .*\.$"):
         SHORT.infer(problem, rng=0)
 
 

@@ -107,7 +107,7 @@ def add_row(
                 return _grown(_posterior(problem, rows, exact, info), guide)
             state = _settle(rows, guide.around(rows, exact), state.sites, 0.1 * tolerance)
         start: Any = _Sites(rows.copies * state.sites.tau, rows.copies * state.sites.nu)
-        return _grown(EP().infer(problem, start=start), guide)
+        return _grown(EP(tolerance=tolerance).infer(problem, start=start), guide)
 
 
 def _grown(posterior: GaussianPosterior, guide: _Guide) -> GrownPosterior:

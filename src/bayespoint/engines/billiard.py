@@ -172,6 +172,25 @@ class Walls(NamedTuple):
         """Whether these are slopes rather than steps."""
         return self.loop is _fly_hinges
 
+    def fly(self, theta: Array, velocity: Array, flight: float, max_events: int) -> tuple[Array, Array, Any]:
+        """One flight for each row of `velocity`; `theta` ends at the last position.
+
+        Returns what the events did to the coordinates as impulses at the rows, the potential where each flight ended,
+        and the number of its events.
+        """
+        impulse = np.empty_like(velocity)
+        potential, events = np.empty(len(velocity)), np.empty(len(velocity), dtype=np.int64)
+        stuck = self.loop(
+            *(self.gram, self.y, self.diag, self.energy, theta, velocity, np.cos(flight), np.sin(flight)),
+            *(impulse, potential, events, max_events, self.kink),
+        )
+        if stuck:
+            raise InvalidProblemError(
+                f"A flight met more than {max_events} walls and was given up: the posterior is too thin for the "
+                f"rounding of this Gram matrix; {(Hinge if self.is_hinge else Step).remedy}."
+            )
+        return impulse, potential, events
+
     @classmethod
     def slopes(cls, problem: Problem, white: Whitened) -> Walls:
         """Walls of a step as slopes that begin at zero: a potential of one for each deviation on the wrong side."""
@@ -185,22 +204,21 @@ class Walls(NamedTuple):
         if isinstance(likelihood, Hinge):
             loop, energy = _fly_hinges, likelihood.C * weights
         elif isinstance(likelihood, Step):
-            if problem.weights is not None and likelihood.softness > 0:
-                raise InvalidProblemError(
-                    "The billiard cannot weight rows under a soft boundary: repeat rows, set softness=0, or use EP."
-                )
             q = likelihood.noise
             loop, energy = _fly_steps, weights * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
         else:
             raise InvalidProblemError(f"Billiard samples Step and Hinge likelihoods, not {type(likelihood).__name__}.")
+        problem.refuse_weights_of_noise()
         gram, diag, y = problem.dense, problem.diag + white.softness, problem.y
+        if isinstance(likelihood, Hinge) and white.is_soft:
+            gram = gram + np.diag(white.softness)  # a kink pushes its row's residual, too
         rows: Any = slice(None)
         live, floor = diag > 0, 0.0
         if isinstance(likelihood, Hinge):
             floor = float(energy[~live].sum())  # a latent that is always zero pays the whole hinge
-        elif likelihood.noise > 0 and white.softness == 0:
+        elif likelihood.noise > 0 and not white.softness.all():
             total = energy[live].sum()
-            y, energy = _merge_coincident(gram, y, energy)
+            y, energy = _merge_coincident(gram, diag, y, energy)
             floor = 0.5 * float(total - energy[live].sum())
             live &= energy > 0  # no wall to hit
         if not live.all():
@@ -209,14 +227,13 @@ class Walls(NamedTuple):
         return cls(loop, gram, y[rows], diag[rows], energy[rows], rows, 1.0, floor)
 
 
-def _merge_coincident(gram: Array, y: Array, energy: Array) -> tuple[Array, Array]:
+def _merge_coincident(gram: Array, diag: Array, y: Array, energy: Array) -> tuple[Array, Array]:
     """Walls on top of each other as one wall, at the first of their rows, with the sum of their energies.
 
     Rows i and j share a wall if their latents are proportional, ``K_ij^2 = K_ii K_jj``. Met one after the other, a wall
     to climb would turn the ball back that the next one would have let through.
     """
     signed = y * energy
-    diag = np.diagonal(gram)
     for i in range(len(y)):
         row = gram[i, i + 1 :]
         same = i + 1 + np.flatnonzero((row * row >= (1 - 1e-12) * diag[i] * diag[i + 1 :]) & (row != 0))
@@ -280,17 +297,7 @@ def flights(
         size = min(_BATCH, total - first)
         refresh = rng.standard_normal((size, white.dimension))
         velocity = np.ascontiguousarray(white.latents(refresh)[:, walls.rows])
-        impulse = np.empty_like(velocity)
-        potential, events = np.empty(size), np.empty(size, dtype=np.int64)
-        stuck = walls.loop(
-            *(walls.gram, walls.y, walls.diag, walls.energy, theta, velocity, cos_t, sin_t),
-            *(impulse, potential, events, engine.max_events, walls.kink),
-        )
-        if stuck:
-            raise InvalidProblemError(
-                f"A flight met more than {engine.max_events} walls and was given up: the posterior is too thin for "
-                f"the rounding of this Gram matrix; {(Hinge if walls.is_hinge else Step).remedy}."
-            )
+        impulse, potential, events = walls.fly(theta, velocity, engine.flight, engine.max_events)
         refresh *= sin_t
         refresh += white.pull(impulse, walls.rows)
         _accumulate(cos_t, position, refresh)  # w' = w cos T + g sin T + M' impulse

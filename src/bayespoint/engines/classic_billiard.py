@@ -77,19 +77,20 @@ class ClassicBilliard:
         """
         if getattr(problem.likelihood, "noise", 1.0) != 0.0:
             raise InvalidProblemError("ClassicBilliard plays in version space: use a Step likelihood with noise=0.")
+        problem.refuse_weights_of_noise()
         white = whiten(problem)
         if white.dimension < 2:
             raise InvalidProblemError(_LONELY)
         generator = as_generator(rng)
         ball = starting_position(problem, white)
         ball /= np.linalg.norm(ball)
-        gram = problem.dense if white.softness == 0 else problem.dense + white.softness * np.eye(problem.size)
+        gram = problem.dense + np.diag(white.softness) if white.is_soft else problem.dense
         path = np.empty((self.max_bounces + 1, white.dimension))
         centre, bounces, escapes, rho = _play(
             gram,
             problem.y,
             np.ascontiguousarray(white.factor),
-            np.sqrt(white.softness),
+            np.sqrt(white.softness[: white.dimension - white.rank]),
             white.latents(ball),
             ball,
             generator,
@@ -129,12 +130,12 @@ def _equally_spaced(path: Array, count: int) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def _play(gram, y, factor, softness_root, d, ball, rng, tolerance, tau_max, path):  # type: ignore[no-untyped-def]
+def _play(gram, y, factor, own, d, ball, rng, tolerance, tau_max, path):  # type: ignore[no-untyped-def]
     """Algorithm 2. `d` and `nu` are the outputs of the ball and of its direction at the training points."""
     m, rank = factor.shape
     centre = np.zeros(len(ball))  # alpha
     escapes, last = 0, -1
-    v, nu = _random_direction(factor, softness_root, y, last, rng)
+    v, nu = _random_direction(factor, own, y, last, rng)
     total, longest, p_min, rho = 0.0, 0.0, 1.0, 1.0  # Xi, xi_max, p_min
     path[0] = ball
     bounces = 0
@@ -154,7 +155,7 @@ def _play(gram, y, factor, softness_root, d, ball, rng, tolerance, tau_max, path
             if lost > 1000:
                 return centre, -1, escapes, rho
             escapes += 1  # a new direction that points into version space, equation (22)
-            v, nu = _random_direction(factor, softness_root, y, last, rng)
+            v, nu = _random_direction(factor, own, y, last, rng)
         # position (23) and direction (24), each normalised
         before = ball.copy()
         ball += tau * v
@@ -166,8 +167,8 @@ def _play(gram, y, factor, softness_root, d, ball, rng, tolerance, tau_max, path
         push = 2.0 * nu[c] / gram[c, c]
         nu -= push * gram[c]
         v[:rank] -= push * factor[c]
-        if softness_root > 0.0:
-            v[rank + c] -= push * softness_root
+        if len(own) > 0:
+            v[rank + c] -= push * own[c]
         norm = np.sqrt(np.sum(v * v))
         v /= norm
         nu /= norm
@@ -188,17 +189,17 @@ def _play(gram, y, factor, softness_root, d, ball, rng, tolerance, tau_max, path
 
 
 @njit(cache=True, nogil=True)
-def _random_direction(factor, softness_root, y, last, rng):  # type: ignore[no-untyped-def]
+def _random_direction(factor, own, y, last, rng):  # type: ignore[no-untyped-def]
     """A unit vector and its outputs at the training points, pointing away from the wall last hit."""
     m, rank = factor.shape
-    v = rng.standard_normal(rank + m if softness_root > 0.0 else rank)
+    v = rng.standard_normal(rank + len(own))
     v /= np.sqrt(np.sum(v * v))
     nu = np.zeros(m)
     for i in range(m):
         for j in range(rank):
             nu[i] += factor[i, j] * v[j]
-        if softness_root > 0.0:
-            nu[i] += softness_root * v[rank + i]
+        if len(own) > 0:
+            nu[i] += own[i] * v[rank + i]
     if last >= 0 and y[last] * nu[last] <= 0.0:
         return -v, -nu
     return v, nu

@@ -49,7 +49,8 @@ class Corners:
         if getattr(problem.likelihood, "noise", 1.0) != 0.0:
             raise InvalidProblemError("Corners belong to version space: use a Step likelihood with noise=0.")
         n = problem.size
-        walls = problem.dense + problem.likelihood.softness * np.eye(n)
+        problem.refuse_weights_of_noise()
+        walls = problem.dense + np.diag(problem.own)
         lower, failed = lapack.dpotrf(walls, lower=1)
         if failed:
             raise InvalidProblemError(

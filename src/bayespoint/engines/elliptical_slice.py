@@ -123,8 +123,9 @@ class Ellipse:
     def start(self) -> Array:
         """The centre of the Gaussian, unless a hard wall cuts it off."""
         z = np.zeros(self.white.rank)
-        if self.problem.likelihood.is_hard and not np.all(self.problem.y * self.mean > 0):
-            position = starting_position(self.problem, self.white)
+        hard = self.problem.hard
+        if not np.all(self.problem.y[hard] * self.mean[hard] > 0):
+            position = starting_position(self.problem, self.white)[: self.white.rank]
             z = self.lower.T @ (position - self.centre)
         return z
 
@@ -134,7 +135,7 @@ class Ellipse:
 
     def log_target(self, f: Array) -> Array:
         """Log-likelihood of all rows."""
-        total: Array = (self.weights * self.problem.likelihood.log_likelihood(self.problem.y, f)).sum(axis=-1)
+        total: Array = self.problem.log_likelihood(f).sum(axis=-1)
         return total
 
     def step(

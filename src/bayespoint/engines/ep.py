@@ -88,14 +88,14 @@ class EP:
             return self._infer(problem, start)
 
     def _infer(self, problem: Problem, start: GaussianPosterior | None) -> GaussianPosterior:
-        hard = problem.likelihood.is_hard and problem.residual is None  # residuals are a softness of each row's own
-        if hard and not problem.diag.all():
+        hard = problem.hard  # residuals are a softness of each row's own
+        if not problem.diag[hard].all():
             problem.raise_if_empty()
         rows = _Rows.of(problem)
         sites = _Sites.zero(problem.size) if start is None else _Sites(start.tau / rows.copies, start.nu / rows.copies)
         state, sweeps = self._parallel(rows, sites)
         how = "parallel"
-        if hard and not (state.error <= _SETTLED and np.all(problem.y * state.mean > 0)):
+        if hard.any() and not (state.error <= _SETTLED and np.all(problem.y[hard] * state.mean[hard] > 0)):
             problem.raise_if_empty()
         if not state.error <= _SETTLED:
             state, more = self._sequential(rows, state)

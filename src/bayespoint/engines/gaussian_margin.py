@@ -98,7 +98,8 @@ class Margin:
         Parameters
         ----------
         problem : Problem
-            With the likelihood `Step()`; a factor as Gram matrix is solved as one.
+            With the likelihood `Step()`; a factor as Gram matrix is solved as one, and margins are those of its
+            coordinates: a residual is no part of the machine, and stays with each row as it is in the prior.
         rng : ignored
             Deterministic; every engine takes a source of randomness.
         start : GaussianPosterior, optional

@@ -67,11 +67,9 @@ class GibbsSampler:
 
     def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
-        likelihood = problem.likelihood
-        if not isinstance(likelihood, Step) or (problem.weights is not None and likelihood.softness > 0):
-            raise InvalidProblemError(
-                "GibbsSampler samples Step likelihoods, with weights only if softness is 0; use EllipticalSlice."
-            )
+        if not isinstance(problem.likelihood, Step):
+            raise InvalidProblemError("GibbsSampler samples Step likelihoods alone: use EllipticalSlice.")
+        problem.refuse_weights_of_noise()
         white = whiten(problem)
         start = starting_position(problem, white)
         generator = as_generator(rng)

@@ -24,6 +24,7 @@ from scipy.special import expit
 from .._threads import blas_threads_for
 from .._typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
+from ..kernel_rows import KernelRows
 from ..likelihoods import Hinge
 from ..posteriors import EvidenceGradient, GaussianPosterior
 from ..problem import LowRank, Problem
@@ -106,11 +107,11 @@ def support_vectors(
     """
     if not isinstance(problem.likelihood, Hinge):
         raise InvalidProblemError(f"A support vector machine has a hinge, not {problem.likelihood}: use Hinge(C).")
-    gram, y = _signed(problem), problem.y
+    gram, y, diag = _signed(problem), problem.y, problem.diag + _residual(problem)
     cap = problem.likelihood.C * problem.exponents
-    rungs = _rungs(cap * problem.diag) if start is None else 0
+    rungs = _rungs(cap * diag) if start is None else 0
     alpha = np.zeros(problem.size) if start is None else np.clip(start, 0.0, cap)
-    void = problem.diag <= 0  # a latent that is always zero violates the margin
+    void = diag <= 0  # a latent that is always zero violates the margin
     alpha[void] = cap[void] / 4.0**rungs
     with blas_threads_for(0):  # many small solves: threads would only wait for each other
         for rung in range(rungs, 0, -1):  # climb to a large C by way of smaller ones
@@ -161,22 +162,24 @@ class _Signed:
 
 @dataclass(frozen=True)
 class _SignedRoot:
-    """The same by the rows ``y_i M_i`` of a factor."""
+    """The same by the rows ``y_i M_i`` of a factor, and residuals on the diagonal."""
 
     rows: Array
+    residual: Array
 
     @property
     def lengths(self) -> Array:
-        return np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
+        return np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows) + self.residual)
 
     def margins(self, alpha: Array) -> Array:
         used = np.flatnonzero(alpha)
-        margins: Array = self.rows @ (alpha[used] @ self.rows[used])
+        margins: Array = self.rows @ (alpha[used] @ self.rows[used]) + self.residual * alpha
         return margins
 
     def block(self, rows: Any) -> Array:
         part = self.rows[rows]
         block: Array = part @ part.T
+        block.flat[:: len(rows) + 1] += self.residual[rows]
         return block
 
     def reach(self, alpha: Array) -> float:
@@ -187,7 +190,7 @@ def _signed(problem: Problem) -> _Signed | _SignedRoot:
     if problem.root is None:
         return _Signed(problem.dense, problem.y)
     problem.refuse_prior()
-    return _SignedRoot(problem.y[:, None] * problem.root)
+    return _SignedRoot(problem.y[:, None] * problem.root, _residual(problem))
 
 
 def _solve_dual(
@@ -346,20 +349,23 @@ def _posterior(problem: Problem, found: SupportVectors) -> GaussianPosterior:
     signed, cap = problem.y * found.alpha, found.cap
     tau = 2 * np.pi * np.square(found.alpha * (cap - found.alpha) / cap)
     nu = signed + tau * found.latents
-    factor, _, _, variance = site_gaussian(problem, tau, nu)
+    own = _residual(problem)  # a site on a latent with its residual is a weaker one on what the coordinates have
+    shrink = 1 / (1 + tau * own)
+    factor, _, _, variance = site_gaussian(problem, shrink * tau, shrink * nu)
+    log_det = factor.log_det - float(np.log(shrink).sum())
     hinges = np.maximum(0.0, 1.0 - problem.y * found.latents)
     log_peak = -0.5 * float(signed @ found.latents) - float(cap @ hinges)
     log_peak += likelihood.log_kappa * float(problem.exponents.sum())
     return GaussianPosterior(
         problem,
         signed,
-        found.latents,
+        found.latents - own * signed,
         variance,
-        tau,
-        nu,
+        shrink * tau,
+        shrink * nu,
         factor,
-        log_peak - 0.5 * factor.log_det,
-        _gradient(problem, likelihood, found, factor, variance),
+        log_peak - 0.5 * log_det,
+        _gradient(problem, likelihood, found, factor, shrink * (shrink * variance + own)),
         {"support": found, "rounds": found.rounds, "error": found.violation},
     )
 
@@ -377,8 +383,7 @@ def _gradient(
     slope = 4 * np.pi * (alpha * (cap - alpha) / cap) * (cap - 2 * alpha) / cap  # dtau / dalpha
     implicit = np.zeros(problem.size)
     if marginal.size:
-        part = problem.part(marginal)
-        block = part.factor @ part.factor.T if isinstance(part, LowRank) else np.asarray(part)
+        block = _block(problem, marginal)
         target = variance[marginal] * slope[marginal] * y[marginal]
         _, z, failed = lapack.dposv(block, target, lower=1)
         implicit[marginal] = lstsq(block, target, cond=1e-13)[0] if failed else z
@@ -389,13 +394,31 @@ def _gradient(
     d_hard[hard] = y[hard] * cap[hard]
     by_c = float(problem.exponents.sum()) * d_log_kappa - float(cap @ hinges)
     by_c += -0.5 * float(variance @ d_tau) + 0.5 * float(implicit @ _prior_latents(problem, d_hard))
-    return EvidenceGradient(y * alpha, factor, {"C": by_c}, implicit=implicit)
+    gradient = EvidenceGradient(y * alpha, factor, {"C": by_c}, implicit=implicit)
+    if problem.residual is None:
+        return gradient
+    return gradient._replace(by_residual=np.diagonal(gradient.gram()).copy())
 
 
 def _prior_latents(problem: Problem, weights: Array) -> Array:
-    """``K weights``."""
+    """``K weights``, residuals included."""
     latents: Array = problem.dense @ weights if problem.root is None else problem.root @ (problem.root.T @ weights)
-    return latents
+    return latents + _residual(problem) * weights
+
+
+def _residual(problem: Problem) -> Array:
+    """Residuals of the rows. Copies of a row have one each and share its weight, so that each tells less of the sum."""
+    if problem.residual is None:
+        return np.zeros(problem.size)
+    return problem.residual if problem.weights is None else problem.residual / problem.weights.copies
+
+
+def _block(problem: Problem, rows: Any) -> Array:
+    """``K`` of some rows, residuals included."""
+    part = problem.part(rows)
+    if isinstance(part, LowRank):
+        return part.factor @ part.factor.T + np.diag(_residual(problem)[rows])
+    return part.dense if isinstance(part, KernelRows) else part
 
 
 @njit(cache=True, nogil=True)

@@ -197,6 +197,8 @@ def _check(problems: Sequence[Problem], start: Sequence[ExpandedPosterior] | Non
     if not problems:
         raise InvalidProblemError("There must be at least one problem to solve.")
     problems[0].refuse_prior()
+    if problems[0].residual is not None:
+        raise InvalidProblemError("A perceptron knows no residuals: leave them out, or use another engine.")
     for problem in problems:
         if getattr(problem.likelihood, "noise", 1.0) != 0.0:
             raise InvalidProblemError("Perceptrons live in version space: use a Step likelihood with noise=0.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numba import njit
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack, pinv, solve_triangular
 
 from .._typing import Array
 from ..exceptions import InvalidProblemError
@@ -30,47 +32,43 @@ def starting_position(problem: Problem, white: Whitened, latents: Array | None =
     >>> starting_position(problem, whiten(problem))
     array([ 1., -1.])
     """
-    position = np.zeros(white.dimension)
-    hard = problem.likelihood.is_hard
     if latents is not None:
-        latents = np.asarray(latents, dtype=np.float64)
-        if latents.shape != (problem.size,) or not np.isfinite(latents).all():
-            raise InvalidProblemError(f"start must be {problem.size} finite numbers, a latent for each row.")
-        position[: white.rank] = _coordinates(white, latents)
-        if hard and not _separates(problem, white, position):
-            raise InvalidProblemError("The start is not in version space: its signs must be the labels.")
-        if white.softness > 0:  # latent noise that takes f to the right side
-            f = white.factor @ position[: white.rank]
-            root = np.sqrt(white.softness)
-            position[white.rank :] = (problem.y * np.maximum(problem.y * f, root) - f) / root
-        return position
-    if white.softness > 0:
-        position[white.rank :] = problem.y  # h = y sqrt(s), whatever the kernel
-    elif hard:
+        return _given(problem, white, np.asarray(latents, dtype=np.float64))
+    position = np.zeros(white.dimension)
+    if problem.hard.any():
         position[:] = _search(problem, white)
+    elif white.is_soft:
+        position[white.rank :] = problem.y  # h = y sqrt(s), whatever the kernel
     return position
+
+
+def _given(problem: Problem, white: Whitened, latents: Array) -> Array:
+    if latents.shape != (problem.size,) or not np.isfinite(latents).all():
+        raise InvalidProblemError(f"start must be {problem.size} finite numbers, a latent for each row.")
+    position = _with_noise(problem, white, white.coordinates(latents))
+    if problem.likelihood.is_hard and not _separates(problem, white, position):
+        raise InvalidProblemError("The start is not in version space: its signs must be the labels.")
+    return position
+
+
+def _with_noise(problem: Problem, white: Whitened, coordinates: Array) -> Array:
+    """Coordinates of a function, and of noise that takes it to the right side wherever rows have some of their own."""
+    if not white.is_soft:
+        return coordinates
+    f, root = white.factor @ coordinates, np.sqrt(white.softness)
+    wanted = problem.y * np.maximum(problem.y * f, root) - f
+    return np.r_[coordinates, np.divide(wanted, root, out=np.zeros_like(f), where=root > 0)]
 
 
 def _search(problem: Problem, white: Whitened) -> Array:
     steps = np.zeros(problem.size)
-    if _perceptron(problem.dense, problem.y, np.zeros(problem.size), steps, 20 * problem.size):
+    gram = problem.dense + np.diag(white.softness) if white.is_soft else problem.dense
+    if _perceptron(gram, problem.y, np.zeros(problem.size), steps, 20 * problem.size):
         position = white.pull(steps)
         if _separates(problem, white, position):
             return position
-    factor = white.factor
-    if white.rank == problem.size:
-        position = solve_triangular(factor[white.pivots], problem.y[white.pivots], lower=True)
-        if _separates(problem, white, position):
-            return position
-    square = factor.T @ factor
-    for ridge in 10.0 ** np.arange(-2, -13, -2.0):
-        shifted = square + ridge * np.trace(square) / white.rank * np.eye(white.rank)
-        position, failed = lapack.dposv(shifted, factor.T @ problem.y, overwrite_a=1)[1:]
-        if not failed and _separates(problem, white, position):
-            return position
-    latents = separating_latents(problem.gram, problem.y)
-    if latents is not None:
-        position = _coordinates(white, latents)
+    for coordinates in _candidates(problem.walls(), white):
+        position = _with_noise(problem, white, coordinates)
         if _separates(problem, white, position):
             return position
     problem.raise_if_empty()
@@ -79,9 +77,20 @@ def _search(problem: Problem, white: Whitened) -> Array:
     )
 
 
-def _coordinates(white: Whitened, latents: Array) -> Array:
-    position: Array = solve_triangular(white.factor[white.pivots], latents[white.pivots], lower=True)
-    return position
+def _candidates(walls: Problem, white: Whitened) -> Iterator[Array]:
+    """Functions that may have the labels of hard walls as their signs, the cheapest first."""
+    factor = white.factor if walls.root is None else walls.root
+    if white.pivots is not None and white.rank == walls.size:
+        yield solve_triangular(factor[white.pivots], walls.y[white.pivots], lower=True)
+    square = factor.T @ factor
+    for ridge in 10.0 ** np.arange(-2, -13, -2.0):
+        shifted = square + ridge * np.trace(square) / white.rank * np.eye(white.rank)
+        position, failed = lapack.dposv(shifted, factor.T @ walls.y, overwrite_a=1)[1:]
+        if not failed:
+            yield position
+    latents = separating_latents(walls.gram, walls.y)
+    if latents is not None:
+        yield white.coordinates(latents) if walls.root is None else pinv(factor) @ latents
 
 
 def _separates(problem: Problem, white: Whitened, position: Array) -> bool:

@@ -68,9 +68,9 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
         kernel like any other: with an optimizer the value is where the search starts.
     engine : str or engine, default="ep"
         How the posterior is inferred: "ep" (expectation propagation), "sample" (exact draws: the billiard, or
-        elliptical slices where rows have weights under a soft boundary), "billiard", "elliptical-slice", the papers'
-        own "gibbs", "classic-billiard", "corners" and "perceptron" (on permutations, for tens of thousands of rows;
-        the Gram matrix is never held), or an object of `bayespoint.engines`. The kernel is always chosen with
+        elliptical slices where rows have weights and a soft boundary or landmarks), "billiard", "elliptical-slice",
+        the papers' own "gibbs", "classic-billiard", "corners" and "perceptron" (on permutations, for tens of thousands
+        of rows; the Gram matrix is never held), or an object of `bayespoint.engines`. The kernel is always chosen with
         expectation propagation; for perceptrons on a sample of 1,000 rows.
     optimizer : {"evidence"} or None, default="evidence"
         "evidence" maximises the log-evidence over the bias and every free parameter of the kernel, and over `noise`
@@ -302,21 +302,32 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
 
     def _model(self, X: Any, weights: Weights | None) -> Model:
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
-        noise, softness = (number_or_evidence(name, getattr(self, name)) for name in ("noise", "softness"))
-        likelihood = Step(0.05 if noise is None else noise, 1.0 if softness is None else softness)
-        free = tuple(name for name, value in (("noise", noise), ("softness", softness)) if value is None)
+        likelihood, free = self._step()
         kernel = make_kernel(self.kernel, X, weights.total if weights else None)
         return Model(with_bias(kernel, check_bias(self.bias), tuned=self.optimizer is not None), likelihood, free)
 
+    def _step(self) -> tuple[Step, tuple[str, ...]]:
+        """The likelihood, and which of its parameters are free."""
+        noise, softness = (number_or_evidence(name, getattr(self, name)) for name in ("noise", "softness"))
+        free = tuple(name for name, value in (("noise", noise), ("softness", softness)) if value is None)
+        if free and self.optimizer is None:
+            raise InvalidProblemError(
+                f"Nothing chooses {' and '.join(free)} without an optimizer: set optimizer='evidence' or a number."
+            )
+        return Step(0.05 if noise is None else noise, 1.0 if softness is None else softness), free
+
     def _check_settings(self) -> None:
         super()._check_settings()
+        self._step()
         if self.decision not in ("bayes_point", "vote"):
             raise InvalidProblemError(f"decision must be 'bayes_point' or 'vote', got {self.decision!r}.")
+        if not (isinstance(self.engine, str) and self.engine == "sample"):
+            named_engine(self.engine, _ENGINES, "sample")
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         name = self.engine
-        if isinstance(name, str) and name == "sample":  # the billiard is faster wherever it can go, see the benchmarks
-            name = "billiard" if data.weights is None or model.likelihood.softness == 0 else "elliptical-slice"
+        if isinstance(name, str) and name == "sample":
+            name = self._sampler(model, data)
         return named_engine(name, _ENGINES, "sample")
 
     def _climb(self, model: Model, data: Any, engine: EP, rng: np.random.Generator, on_iteration: Any) -> Candidate:
@@ -343,10 +354,6 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
     @property
     def _decides_by_vote(self) -> bool:
         return self.decision == "vote"
-
-    @property
-    def _gaussian_engine(self) -> EP:
-        return self.engine if isinstance(self.engine, EP) else EP()
 
     def _spread(self, variance: Array) -> Array:
         """Variance of perceptrons at new points: their own, which classes share for they are few, and another part.

@@ -16,9 +16,9 @@ from ..bounds import Certificate, binomial_bound, certify, certify_draws
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights, as_generator
-from ..tuning import Candidate, Model, infer, maximise_evidence
+from ..tuning import Candidate, Model, infer
 from ._provenance import copied, learned_from
-from ._validation import weights_of
+from ._validation import TrainingSet, weights_of
 
 __all__ = [
     "CertifiedMixin",
@@ -109,6 +109,7 @@ def certificate(
 
     `choices` is the size of the grid that it was chosen from by the bound.
     """
+    estimator._check_settings()
     _refuse_unless_mean(estimator)
     if estimator._rows_were_added_:
         raise InvalidProblemError(
@@ -232,21 +233,23 @@ def _refit(estimator: Any, rows: Any, engine: Any) -> tuple[list[Any], Any]:
     """Posteriors on `rows` with a kernel tuned there, and a classifier on all rows with that kernel."""
     points = estimator._points_
     targets = [posterior.problem.y for posterior in estimator._posteriors]
-    part = points.take(rows).X
-    own = estimator._sample_weight_
-    unweighted = weights_of(None, estimator._labels_[rows], None if own is None else own[rows])  # classes, that is
-    model = estimator._model(part, unweighted)
-    labels = [y[rows] for y in targets]
+    part = points.take(rows)
+    data = _training_part(estimator, part.X, rows)
+    model = estimator._model(part.X, data.own_weights)
     if estimator.optimizer is not None:
-        rng = as_generator(estimator.random_state)
-        start = estimator._basis(model, part, engine, rough=True)
-        model = maximise_evidence(
-            model, start, labels, unweighted, engine=engine, n_restarts=estimator.n_restarts, rng=rng
-        ).model
-    basis = estimator._basis(model, part, engine)
-    best = infer(model, basis, labels, _weights(estimator, rows), engine)
+        model = estimator._chosen(model, part, data, engine, as_generator(estimator.random_state)).model
+    basis = estimator._basis(model, part.X, engine)
+    best = infer(model, basis, data.targets, data.weights, engine)
     whole = infer(model, basis.over(points.X), targets, estimator._posteriors[0].problem.weights, engine)
     return list(best.posteriors), _as_classifier(estimator, whole)
+
+
+def _training_part(estimator: Any, X: Any, rows: Any) -> TrainingSet:
+    """Some of the rows as `fit` would see them, if they were all there is; classes are those of all rows."""
+    codes = np.searchsorted(estimator.classes_, estimator._labels_[rows])
+    own = estimator._sample_weight_
+    weights, sample_weight = _weights(estimator, rows), None if own is None else own[rows]
+    return TrainingSet(X, codes, estimator.classes_, weights, np.arange(len(rows)), len(rows), sample_weight)
 
 
 def _weights(estimator: Any, rows: Any) -> Weights | None:

@@ -83,13 +83,9 @@ class PartitionedMixin:
         self._refuse_bad_kernel(model, points)  # type: ignore[attr-defined]
         if self.optimizer is not None:
             progress = FitProgress(self, X, y)
-            start = self._basis(model, points.X, None, rough=True)  # type: ignore[attr-defined]
-            best = self._climb(  # type: ignore[attr-defined]
-                model,
-                (start, sample.targets, sample.own_weights),
-                self._gaussian_engine,
-                rng,
-                lambda _: progress.iteration(dict),
+            engine = self._gaussian_engine
+            best = self._chosen(  # type: ignore[attr-defined]
+                model, points, sample, engine, rng, lambda _: progress.iteration(dict)
             )
             progress.finish()
             model = best.model

@@ -113,8 +113,8 @@ class StreamingMixin:
         >>> bool(model.predict([[1.0, -1.0, 0.0]])[0])
         True
         """
+        self._check_settings()  # type: ignore[attr-defined]
         with restore_on_failure(self):
-            self._check_settings()  # type: ignore[attr-defined]
             if not isinstance(self.forgetting, Real) or not 0 < float(self.forgetting) <= 1:
                 raise InvalidProblemError(f"forgetting must be a share above 0 and at most 1, got {self.forgetting!r}.")
             started = hasattr(self, "classes_")
@@ -130,6 +130,10 @@ class StreamingMixin:
 
     def _new_stream(self, data: TrainingSet) -> _Stream:
         model = self._model(data.X, data.own_weights)  # type: ignore[attr-defined]
+        if model.free:
+            raise InvalidProblemError(
+                f"A stream tunes nothing: give {' and '.join(model.free)} as a number, or fit on some rows first."
+            )
         count = 1 if len(data.classes) == 2 else len(data.classes)
         points = self._batch_points(data.X)
         basis = linear_or_none(model.kernel, points.X)

@@ -269,8 +269,6 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
     # -- translation into the core -------------------------------------------------------------------------------
 
     def _model(self, X: Any, weights: Weights | None) -> Model:
-        if not isinstance(self.C, Real) or not 0 < float(self.C) < np.inf:
-            raise InvalidProblemError(f"C must be a finite number above 0, got {self.C!r}.")
         tuned = self.optimizer is not None
         kernel = with_bias(self._kernel(X, weights), check_bias(self.bias), tuned=tuned)
         return Model(kernel, Hinge(float(self.C)), ("C",) if tuned else ())
@@ -314,6 +312,8 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
 
     def _check_settings(self) -> None:
         super()._check_settings()
+        if not isinstance(self.C, Real) or not 0 < float(self.C) < np.inf:
+            raise InvalidProblemError(f"C must be a finite number above 0, got {self.C!r}.")
         if self.probability not in ("average", "mean", "map"):
             raise InvalidProblemError(f"probability must be 'average', 'mean' or 'map', got {self.probability!r}.")
         if self.evidence not in ("conditional", "joint", "naive"):
@@ -324,9 +324,11 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
             raise InvalidProblemError(f"coef0 must be at least 0 and finite, got {self.coef0!r}.")
         if self.average and self.optimizer is None:
             raise InvalidProblemError("average=True needs hyper-parameters to average over: set optimizer='evidence'.")
+        named_engine(self.engine, _ENGINES)
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
-        return named_engine(self.engine, _ENGINES)
+        is_free = isinstance(self.engine, str) and self.engine == "sample"
+        return named_engine(self._sampler(model, data) if is_free else self.engine, _ENGINES)
 
     def _climbs_by(self, engine: Any) -> int | None:
         return None if self.evidence == "naive" else _SAMPLED  # draws of the normaliser take all labels at once

@@ -131,7 +131,7 @@ def log_evidence(
         names = ", ".join(map(repr, _METHODS))
         raise InvalidProblemError(f"method must be one of {names}, got {method!r}.")
     check_effort(se, max_draws)
-    if not problem.diag.any():
+    if not (problem.diag.any() or problem.residual is not None):
         return _of_zero_latents(problem)
     with blas_threads_for(problem.size):
         estimate = _METHODS[method](problem, as_generator(rng), se, max_draws, n_jobs)
@@ -242,10 +242,10 @@ def _last_resort(problem: Problem, failure: Exception | None, *args: Any) -> Est
 
 def _starts(problem: Problem) -> Iterator[tuple[str, Callable[..., Walk]]]:
     likelihood = problem.likelihood
-    weighted_soft = problem.weights is not None and likelihood.softness > 0  # out of reach of walls
+    weighted_soft = problem.weights is not None and problem.own.any()  # out of reach of walls
     if isinstance(likelihood, Step) and likelihood.noise == 0 and not weighted_soft:
         yield "bridge", partial(_walk, TiltedPath)
-    if not likelihood.is_hard:
+    if not problem.hard.any():
         yield "bridge", partial(_walk, gaussian_path)
     if isinstance(likelihood, Step | Hinge) and not weighted_soft:
         yield "billiard", _from_prior

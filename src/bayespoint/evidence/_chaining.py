@@ -24,7 +24,8 @@ def chained_log_evidence(problem: Problem, kind: str, sweeps: int, rng: np.rando
     likelihood = problem.likelihood
     assert isinstance(likelihood, Hinge)
     model = problem.y, problem.exponents, _KINDS.index(kind), likelihood.C, likelihood.log_kappa
-    factor = np.ascontiguousarray(whiten(problem).factor)
+    problem.refuse_weights_of_noise()
+    factor = np.ascontiguousarray(whiten(problem).whole_factor)
     z = rng.standard_normal(factor.shape[1])
     value, variance, step = 0.0, 0.0, 0.5
     for k in range(problem.size):

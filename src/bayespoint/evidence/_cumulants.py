@@ -72,9 +72,13 @@ def _cumulants(posterior: GaussianPosterior, copies: Array, power: Array) -> tup
     cavity = 1 / (1 / posterior.variance - tau)
     mean = cavity * (posterior.mean / posterior.variance - nu)
     step = _STEP * np.sqrt(cavity)
-    below, middle, above = (
-        1 / (1 / cavity + likelihood.site(y, shifted, cavity, power)[1]) for shifted in (mean - step, mean, mean + step)
-    )
+    own = 0.0 if posterior.problem.residual is None else posterior.problem.residual
+
+    def variance(shifted: Array) -> Array:
+        tau = likelihood.site(y, shifted, cavity + own, power)[1]
+        return 1 / (1 / cavity + tau / (1 + tau * own))
+
+    below, middle, above = variance(mean - step), variance(mean), variance(mean + step)
     return cavity * (above - below) / (2 * step), np.square(cavity / step) * (above - 2 * middle + below)
 
 

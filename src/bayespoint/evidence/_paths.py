@@ -148,7 +148,7 @@ class TiltedPath(Tempered):
         self.orthant = orthant_of(problem)
         factor = self.orthant.factor
         ordered = Problem(factor @ factor.T, np.ones(len(factor)), Step(), check=False)
-        self.white = Whitened(factor, np.arange(len(factor)), 0.0)
+        self.white = Whitened(factor, np.arange(len(factor)), np.zeros(len(factor)))
         self.walls = Walls.of(ordered, self.white)
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
@@ -202,7 +202,7 @@ class SlicePath(Tempered):
 
 def gaussian_path(problem: Problem) -> SlicePath:
     """From the Gaussian of expectation propagation."""
-    if problem.likelihood.is_hard:
+    if problem.hard.any():
         raise InvalidProblemError(
             "A hard wall is no smooth function of a Gaussian site: use method='billiard' or 'tilted'."
         )
@@ -211,15 +211,12 @@ def gaussian_path(problem: Problem) -> SlicePath:
 
 
 def _orthant_problem(problem: Problem) -> Problem:
-    """A step without label noise as hard walls: a soft boundary is a ridge on the Gram matrix, weights say nothing."""
-    softness = problem.likelihood.softness
-    if softness == 0:
-        return Problem(problem.gram, problem.y, Step(), check=False)
-    if problem.weights is not None:
-        raise InvalidProblemError("Walls cannot weight rows under a soft boundary: use method='bridge'.")
-    gram = problem.dense.copy()
-    gram.flat[:: problem.size + 1] += softness
-    return Problem(gram, problem.y, Step(), check=False)
+    """A step without label noise as hard walls: what rows have of their own is a ridge on the Gram matrix."""
+    own = problem.own
+    if not own.any():
+        return Problem(problem.gram, problem.y, Step(), check=False)  # weights say nothing there
+    problem.refuse_weights_of_noise()
+    return Problem(problem.dense + np.diag(own), problem.y, Step(), check=False)
 
 
 def orthant_of(problem: Problem) -> Orthant:
@@ -253,6 +250,7 @@ class LabelPath:
 
     chains = 1
     first = 512  # labels and latents hold on to each other
+    max_events = Billiard.max_events
     end = 1.0
     has_levels = True
     has_bottom = False
@@ -279,7 +277,7 @@ class LabelPath:
         return total
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
-        states = rng.standard_normal((count, self.white.rank))
+        states = rng.standard_normal((count, self.white.dimension))
         latents = self.white.latents(states)[:, self.walls.rows]
         return Draws(states[None], latents[None], 1.0 * states.size * self.white.rank)
 
@@ -292,17 +290,14 @@ class LabelPath:
         uniform = rng.random(velocity.shape)
         mirrors = rng.integers(len(slope), size=(count, _MIRRORS))
         chances = -rng.standard_exponential((count, _MIRRORS))
-        impulse, height, events = np.empty((1, len(slope))), np.empty(1), np.empty(1, dtype=np.int64)
         latents = np.empty_like(velocity)
         theta = np.ascontiguousarray(self.white.latents(position)[walls.rows])
         total = 0
         for k in range(count):
             log_odds = slope * (np.maximum(0.0, 1.0 + theta) - np.maximum(0.0, 1.0 - theta))
             y = np.where(uniform[k] < expit(log_odds), 1.0, -1.0)
-            walls.loop(
-                *(walls.gram, y, walls.diag, slope, theta, velocity[k : k + 1], cos_t, sin_t),
-                *(impulse, height, events, 1_000_000, walls.kink),
-            )
+            labelled = walls._replace(y=y, energy=slope)
+            impulse, _, events = labelled.fly(theta, velocity[k : k + 1], _FLIGHT, self.max_events)
             _mirror(walls.gram, slope, theta, impulse[0], mirrors[k], chances[k])
             position = cos_t * position + sin_t * refresh[k] + self.white.pull(impulse, walls.rows)[0]
             theta = np.ascontiguousarray(self.white.latents(position)[walls.rows])

@@ -149,7 +149,7 @@ def log_normaliser(
         return Estimate(float(EP().infer(_summed(problem)).log_evidence or 0.0), None, "ep")
     if method != "sampled":
         raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
-    if not problem.diag.any():  # all latents are zero
+    if not (problem.diag.any() or problem.residual is not None):  # all latents are zero
         zero = np.log(2) + problem.exponents * (likelihood.log_kappa - likelihood.C)
         mean = problem.size * float(logsumexp(zero) - np.log(problem.size))
         return Estimate(float(zero.sum()) if kind == "conditional" else mean, 0.0, "exact")
@@ -186,7 +186,8 @@ class Survival(Ellipse):
     """
 
     def __init__(self, problem: Problem, share: Array | None = None, n: int | None = None) -> None:
-        super().__init__(problem, whiten(problem), np.zeros(problem.size), np.zeros(problem.size))
+        problem.refuse_weights_of_noise()
+        super().__init__(problem, whiten(problem).spelt_out(), np.zeros(problem.size), np.zeros(problem.size))
         self.share = np.full(problem.size, 1 / problem.size) if share is None else share
         self.n = problem.size if n is None else n
         self.sum = HingeSum(hinge_of(problem).C)
