@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from _timing import timed
 from bayespoint import BayesPointClassifier, query
-from bayespoint.updating import updated
+from bayespoint.estimators import updated
 
 
 def make_rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

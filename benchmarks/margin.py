@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint.engines.hildreth import hildreth
+from bayespoint.engines.margin import hildreth
 from bayespoint.engines.margin import Dense, Factor, gaussian_margin
 
 

@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import DotProduct
 from sklearn.svm import SVC
 
 from bayespoint.engines import Perceptrons
-from bayespoint.kernel_rows import KernelRows
+from bayespoint.grams import KernelRows
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 from digits import classifiers, errors_by_rejection, outputs, totals, unit_images

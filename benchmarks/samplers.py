@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from bayespoint import Hinge, Problem, Step
 from bayespoint.diagnostics import ess
 from bayespoint.engines import Billiard, ClassicBilliard, EllipticalSlice, GibbsSampler
-from bayespoint.engines.start import starting_position
-from bayespoint.whitening import Whitened, whiten
+from bayespoint.engines._start import starting_position
+from bayespoint.grams import Whitened, whiten
 
 Sampler = Callable[[Problem, Whitened, int, int], np.ndarray]
 

@@ -20,7 +20,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier
-from bayespoint.streaming import array_batches
+from bayespoint.uses import array_batches
 
 
 def make_rows(n: int, weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

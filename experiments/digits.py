@@ -9,7 +9,7 @@ import numpy as np
 
 from bayespoint import Problem, Step
 from bayespoint.engines import Perceptrons
-from bayespoint.kernel_rows import KernelRows
+from bayespoint.grams import KernelRows
 from bayespoint.posteriors import ExpandedPosterior
 from datasets import Split, load_arrays
 

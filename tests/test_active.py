@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import ActiveLearner, BayesianSVC, BayesPointClassifier, query
-from bayespoint.active import _best_batch, _largest, utilities
+from bayespoint.uses.active import _best_batch, _largest, utilities
 from bayespoint.engines import Billiard
 from bayespoint.exceptions import InvalidProblemError
 
@@ -128,7 +128,7 @@ def test_a_batch_does_not_ask_the_same_twice(pool, model):
 
 @pytest.mark.parametrize("few", [0, 50])
 def test_a_learner_asks_and_is_told(few, pool, monkeypatch):
-    monkeypatch.setattr("bayespoint.active._FEW", few)
+    monkeypatch.setattr("bayespoint.uses.active._FEW", few)
     X, y = pool
     learner = ActiveLearner(BayesPointClassifier(), X[:10], y[:10], random_state=0)
     free = np.arange(10, 400)

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bayespoint import BayesianSVC, Step
-from bayespoint.averaging import plausible_candidates
+from bayespoint.tuning import plausible_candidates
 from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.kernels import with_bias

@@ -4,12 +4,12 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic
 
 from bayespoint import Hinge, Problem, Step
-from bayespoint.bases import Exact, Landmarks, Linear, as_basis
+from bayespoint.grams import Exact, Landmarks, Linear, as_basis
 from bayespoint.engines import EP, Laplace
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.kernel_gradients import contract_gradient
+from bayespoint.kernels import contract_gradient
 from bayespoint.kernels import kernel_values, make_kernel, with_bias
-from bayespoint.low_rank import pivoted_cholesky
+from bayespoint.grams import pivoted_cholesky
 from bayespoint.problem import LowRank, Weights
 from bayespoint.tuning import Model, infer, maximise_evidence
 from witnesses import central_difference

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import (
 from bayespoint import Problem, Step, kernel_rows
 from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.kernel_rows import KernelRows
+from bayespoint.grams import KernelRows
 from bayespoint.kernels import CallableKernel, Normalized, kernel_values, with_bias
 
 BY_PRODUCTS = {

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.kernel_gradients import contract_gradient
+from bayespoint.kernels import contract_gradient
 from bayespoint.kernels import (
     CallableKernel,
     Isometry,

@@ -7,7 +7,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import log_loss
 
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.metrics import (
+from bayespoint.uses import (
     area_under_rejection_curve,
     expected_calibration_error,
     information_gain,

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from bayespoint import Problem, Step
 from bayespoint.engines import EP, Billiard, Margin
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.natural import NaturalGaussian
+from bayespoint.grams import NaturalGaussian
 from bayespoint.problem import LowRank
 
 

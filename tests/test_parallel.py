@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayespoint import Problem, Step
-from bayespoint._parallel import in_parallel
+from bayespoint._core.parallel import in_parallel
 from bayespoint.engines import Billiard, GibbsSampler
 from bayespoint.evidence import log_evidence
 from bayespoint.exceptions import InferenceWarning

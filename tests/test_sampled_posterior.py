@@ -8,7 +8,7 @@ from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, ClassicBilliard
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.posteriors import SampledPosterior
-from bayespoint.whitening import whiten
+from bayespoint.grams import whiten
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.05, 0.5), Hinge(2.0)]
 X = np.random.default_rng(4).normal(size=(7, 2))

@@ -20,7 +20,7 @@ from bayespoint import BayesPointClassifier, bounds
 from bayespoint.bounds import binomial_bound
 from bayespoint.engines import Billiard
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.selection import BoundSearch, certify
+from bayespoint.uses.selection import BoundSearch, certify
 
 KERNEL = 4.0 * RBF(1.5)
 GRID = {"kernel": [4.0 * RBF(scale) for scale in (0.2, 1.0, 5.0)], "noise": [0.0, 0.1]}

@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from bayespoint import Hinge, Problem, Step, _threads
-from bayespoint._threads import blas_threads_for
+from bayespoint._core.threads import blas_threads_for
 from bayespoint.engines import EP, Billiard, EllipticalSlice
 
 

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import Billiard
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.transduction import closest_classifier, joint_label_probabilities
+from bayespoint.uses import closest_classifier, joint_label_probabilities
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import BayesianSVC, BayesPointClassifier, Hinge, Problem, Step, readouts
 from bayespoint.engines import EP, Billiard
-from bayespoint.engines.added_row import add_row
+from bayespoint.engines.ep import add_row
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.problem import LowRank
-from bayespoint.updating import updated
+from bayespoint.estimators import updated
 
 LIKELIHOODS = [Step(softness=1.0), Step(), Step(noise=0.1), Step(noise=0.05, softness=0.3), Hinge(2.0)]
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem, Step
-from bayespoint.whitening import whiten
+from bayespoint.grams import whiten
 
 
 def gram_of(kind, rng, size=20):

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from sklearn.gaussian_process.kernels import DotProduct
 
 from bayespoint.engines import Perceptrons
-from bayespoint.kernel_rows import KernelRows
+from bayespoint.grams import KernelRows
 from datasets import Split, load_arrays
 from digits import classifiers, totals, unit_images
 from findings import Findings, Number, Statement

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from sklearn.gaussian_process.kernels import DotProduct, Kernel
 
 from bayespoint.engines import Perceptrons
-from bayespoint.kernel_rows import KernelRows
+from bayespoint.grams import KernelRows
 from datasets import Split
 from digits import classifiers, errors_by_rejection, outputs, totals, unit_images
 from findings import Findings, Number

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
-from bayespoint.metrics import expected_calibration_error
+from bayespoint.uses import expected_calibration_error
 from datasets import splits
 from findings import Findings, Number, Statement
 from sizes import Size

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from scipy.special import expit
 
 from bayespoint import Hinge
-from bayespoint.generative import sample_svm_prior
+from bayespoint.evidence.svm import sample_svm_prior
 from findings import Findings, Number, Statement
 from sizes import Size
 

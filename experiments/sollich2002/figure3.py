@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bayespoint import Hinge
-from bayespoint.generative import sample_svm_data, sample_svm_prior
+from bayespoint.evidence.svm import sample_svm_data, sample_svm_prior
 from findings import Findings, Number, Statement
 from sizes import Size
 from sollich2002 import toy

@@ -1,12 +1,12 @@
 """Bayesian kernel classifiers: probabilities, evidence and error guarantees you can trust."""
 
 from . import engines, readouts
-from .active import ActiveLearner, query
 from .estimators import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
-from .label_errors import find_label_errors
 from .likelihoods import Hinge, Logistic, Step
 from .problem import Problem
-from .rejection import RejectingClassifier
+from .uses.active import ActiveLearner, query
+from .uses.label_errors import find_label_errors
+from .uses.rejection import RejectingClassifier
 
 __version__ = "0.1.0"
 __all__ = [

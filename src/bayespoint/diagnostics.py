@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._typing import Array
+from ._core.typing import Array
 from .exceptions import InferenceWarning, InvalidProblemError
-from .posteriors import SampledPosterior
+from .posteriors.gaussian import SampledPosterior
 
 __all__ = ["Diagnosis", "diagnose", "ess", "mcse", "rhat", "warn_if_poor"]
 

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.linalg import eigh, lapack
 from scipy.optimize import linprog
 
-from ._memory import refuse_beyond_memory
-from ._typing import Array
+from ._core.memory import refuse_beyond_memory
+from ._core.typing import Array
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
-from .kernel_rows import KernelRows
+from .grams.coordinates import NaturalGaussian
+from .grams.rows import KernelRows
 from .likelihoods import Likelihood
-from .natural import NaturalGaussian
 
 __all__ = ["LowRank", "Problem", "Weights"]
 

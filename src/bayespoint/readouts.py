@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, ndtr
 
-from ._typing import Array
+from ._core.typing import Array
 from .exceptions import InvalidProblemError
-from .posteriors import ExpandedPosterior, Latent, Posterior, SampledPosterior
+from .posteriors.gaussian import ExpandedPosterior, Latent, Posterior, SampledPosterior
 
 __all__ = [
     "bayes_point",

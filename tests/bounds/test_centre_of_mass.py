@@ -10,7 +10,7 @@ from bayespoint.bounds import centre_of_mass_gap
 from bayespoint.engines import EP, Billiard
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.posteriors import SampledPosterior
-from bayespoint.whitening import whiten
+from bayespoint.grams import whiten
 
 LARGEST = 0.1052568  # of arccos(x) / pi - (1 - x) / 2, at x = 0.7712
 

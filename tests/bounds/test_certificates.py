@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step
-from bayespoint.bases import Landmarks
+from bayespoint.grams import Landmarks
 from bayespoint.bounds import (
     Bound,
     Certificate,

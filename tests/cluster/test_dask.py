@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 
 from bayespoint import BayesPointClassifier, Hinge, Problem, Step
 from bayespoint.engines import EP, Billiard
-from bayespoint.engines.partitioned import Partition, PartitionedEP, dask_partitions
+from bayespoint.distributed import Partition, PartitionedEP, dask_partitions
 from bayespoint.evidence import log_evidence
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from bayespoint.problem import LowRank
@@ -248,7 +248,7 @@ def _unknown(array):
 
 
 def test_what_a_worker_warns_of_is_heard(on_dask):
-    from bayespoint._parallel import in_parallel
+    from bayespoint._core.parallel import in_parallel
 
     with pytest.warns(InferenceWarning, match="from afar"):
         assert in_parallel([joblib.delayed(_warn)()], -1) == [7]

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bayespoint import Problem
-from bayespoint.kernel_rows import KernelRows
+from bayespoint.grams import KernelRows
 from bayespoint.problem import LowRank
 
 SIZE = 8

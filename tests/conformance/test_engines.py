@@ -25,7 +25,7 @@ from bayespoint.engines import (
     Perceptrons,
 )
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
-from bayespoint.natural import NaturalGaussian
+from bayespoint.grams import NaturalGaussian
 from bayespoint.problem import LowRank
 
 LIKELIHOODS = {

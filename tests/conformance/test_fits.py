@@ -9,7 +9,7 @@ from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifi
 from bayespoint.engines import Billiard
 from bayespoint.estimators._certificates import random_part
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.updating import updated
+from bayespoint.estimators import updated
 
 da = pytest.importorskip("dask.array")
 

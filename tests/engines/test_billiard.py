@@ -8,7 +8,7 @@ from bayespoint import Hinge, Problem, Step
 from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, billiard
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
-from bayespoint.whitening import whiten
+from bayespoint.grams import whiten
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.05, 0.3), Hinge(2.0)]
 SHORT = Billiard(draws=150, chains=3, warmup=10)

@@ -7,7 +7,7 @@ from bayespoint.diagnostics import ess, mcse
 from bayespoint.engines import EP, Billiard, EllipticalSlice
 from bayespoint.engines.elliptical_slice import Ellipse
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
-from bayespoint.whitening import whiten
+from bayespoint.grams import whiten
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.1, 0.5), Hinge(2.0)]
 

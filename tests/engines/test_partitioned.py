@@ -5,10 +5,10 @@ import pytest
 
 from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.engines import EP
-from bayespoint.engines.partitioned import Partition, PartitionedEP, posterior_of
+from bayespoint.distributed import Partition, PartitionedEP, posterior_of
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from bayespoint.likelihoods import Logistic
-from bayespoint.natural import NaturalGaussian
+from bayespoint.grams import NaturalGaussian
 from bayespoint.problem import LowRank
 
 TIGHT = EP(tolerance=1e-10)

@@ -11,8 +11,8 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 from bayespoint import Hinge, Problem, Step, kernel_rows, readouts
 from bayespoint.engines import Billiard, Perceptrons, perceptrons
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.kernel_rows import KernelRows
-from bayespoint.natural import NaturalGaussian
+from bayespoint.grams import KernelRows
+from bayespoint.grams import NaturalGaussian
 from bayespoint.problem import LowRank, low_rank_factor
 
 KERNEL = DotProduct(1.0) ** 3

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from bayespoint import GaussianMarginClassifier
 from bayespoint.bounds import gaussian_divergence, mcallester_bound, seeger_bound
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
-from bayespoint.selection import BoundSearch, certify
+from bayespoint.uses.selection import BoundSearch, certify
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 
-from bayespoint.engines.samples import gather_sample  # noqa: E402
+from bayespoint.distributed import gather_sample  # noqa: E402
 
 
 @pytest.fixture

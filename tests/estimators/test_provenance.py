@@ -11,7 +11,7 @@ from bayespoint import ActiveLearner, BayesPointClassifier, GaussianMarginClassi
 from bayespoint.engines import Billiard
 from bayespoint.estimators._provenance import copied, learned_from
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.updating import updated
+from bayespoint.estimators import updated
 
 KERNEL = 4.0 * RBF(1.5)
 

@@ -6,8 +6,8 @@ from scipy import sparse
 
 from bayespoint import BayesPointClassifier, query
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.transduction import joint_label_probabilities
-from bayespoint.updating import updated
+from bayespoint.uses import joint_label_probabilities
+from bayespoint.estimators import updated
 
 pytestmark = pytest.mark.filterwarnings("ignore:Constant features")  # of the dense copies
 

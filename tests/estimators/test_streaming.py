@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.streaming import array_batches, parquet_batches
+from bayespoint.uses import array_batches, parquet_batches
 
 
 def linear_data(rng, n=3000):

@@ -14,7 +14,7 @@ from truths import assert_close, by_recursion, markov_problem, panels
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.evidence.svm import log_normaliser, svm_log_evidence
-from bayespoint.evidence.svm_gradients import normaliser_slope
+from bayespoint.evidence.svm import normaliser_slope
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from witnesses import central_difference
 

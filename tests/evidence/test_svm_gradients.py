@@ -9,9 +9,9 @@ from test_svm import conditional_truth, joint_truth, naive_truth
 from truths import by_recursion
 
 from bayespoint import Hinge, Problem
-from bayespoint.evidence.svm_gradients import svm_evidence_gradient
+from bayespoint.evidence.svm import svm_evidence_gradient
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.kernel_gradients import contract_gradient
+from bayespoint.kernels import contract_gradient
 from bayespoint.problem import LowRank
 from witnesses import central_difference
 

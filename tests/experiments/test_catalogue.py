@@ -47,7 +47,7 @@ def test_experiments_use_the_public_api_alone(path):
 
 
 def test_private_names_would_be_seen():
-    assert list(bayespoint_imports("from bayespoint._typing import Array")) == ["bayespoint._typing.Array"]
+    assert list(bayespoint_imports("from bayespoint._core.typing import Array")) == ["bayespoint._core.typing.Array"]
 
 
 def test_figures_come_in_their_order():

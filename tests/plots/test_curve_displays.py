@@ -6,7 +6,7 @@ from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 
 from bayespoint import BayesPointClassifier
-from bayespoint.metrics import rejection_curve, reliability_curve
+from bayespoint.uses import rejection_curve, reliability_curve
 from bayespoint.plots import LearningCurveDisplay, RejectionCurveDisplay, ReliabilityDisplay
 
 

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayespoint import BayesPointClassifier, RejectingClassifier, metrics
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.rejection import threshold_for_rate, threshold_for_risk
+from bayespoint.uses.rejection import threshold_for_rate, threshold_for_risk
 from witnesses import stratified
 
 

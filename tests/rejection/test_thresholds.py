@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom, binomtest
 
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.rejection import rows_needed, threshold_for_rate, threshold_for_risk
+from bayespoint.uses.rejection import rows_needed, threshold_for_rate, threshold_for_risk
 
 
 def by_hand(wrong, confidence, risk, delta):

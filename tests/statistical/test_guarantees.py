@@ -30,7 +30,7 @@ from bayespoint.engines import Billiard
 from bayespoint.evidence import log_evidence
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.readouts import vote
-from bayespoint.selection import BoundSearch, certify
+from bayespoint.uses.selection import BoundSearch, certify
 
 DELTA, SETS, FLIPS = 0.05, 500, 0.1
 NEW = ndtri(qmc.Sobol(2, seed=0).random(2048))  # stands for the distribution of inputs

@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier, RejectingClassifier
 from bayespoint.exceptions import InferenceWarning
-from bayespoint.rejection import Acceptance
+from bayespoint.uses.rejection import Acceptance
 from datasets import DataNotFoundError, load_arrays
 from witnesses import stratified
 

@@ -6,8 +6,8 @@ from math import pi, sqrt
 
 import numpy as np
 
-from .._typing import Array
-from ..posteriors import SampledPosterior
+from .._core.typing import Array
+from ..posteriors.gaussian import SampledPosterior
 from ._bound import Bound
 from ._checks import check
 

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri, stdtrit
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..posteriors import GaussianPosterior, SampledPosterior
+from ..posteriors.gaussian import GaussianPosterior, SampledPosterior
 from ._bound import Bound
 from ._checks import check_sample
 from .pac_bayes import majority_vote_bound, seeger_bound

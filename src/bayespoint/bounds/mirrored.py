@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
+from ..grams.whitening import whiten
 from ..likelihoods import Step
 from ..problem import Problem
-from ..whitening import whiten
 
 __all__ = ["mirrored_problem"]
 

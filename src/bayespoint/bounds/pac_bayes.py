@@ -11,7 +11,7 @@ from math import expm1, inf, log, sqrt
 import numpy as np
 from scipy.special import gammaincc, gammaln, ndtr, ndtri
 
-from .._typing import Array
+from .._core.typing import Array
 from ._bound import Bound
 from ._checks import check, check_count, check_sample, check_share, not_negative
 from .relative_entropy import invert_kl

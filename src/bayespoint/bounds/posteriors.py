@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..posteriors import GaussianPosterior
+from ..posteriors.gaussian import GaussianPosterior
 
 __all__ = ["divergence", "gibbs_error"]
 

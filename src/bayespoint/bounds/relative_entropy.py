@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import kl_div
 
-from .._typing import Array
+from .._core.typing import Array
 from ._checks import check, check_share, not_negative
 
 __all__ = ["binary_kl", "gaussian_divergence", "invert_kl"]

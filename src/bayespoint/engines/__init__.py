@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from .ep import EP
+from .ep.engine import EP
 
 __all__ = [
     "EP",

@@ -29,17 +29,17 @@ import numpy as np
 from joblib import delayed
 from numba import njit
 
-from .._memory import matrix_bytes, refuse_beyond_memory
-from .._parallel import in_parallel
-from .._threads import blas_threads_for
-from .._typing import Array
+from .._core.memory import matrix_bytes, refuse_beyond_memory
+from .._core.parallel import in_parallel
+from .._core.settings import check_at_least
+from .._core.threads import blas_threads_for
+from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
+from ..grams.whitening import Whitened, whiten
 from ..likelihoods import Hinge, Step
-from ..posteriors import SampledPosterior
+from ..posteriors.gaussian import SampledPosterior
 from ..problem import Problem, as_generator
-from ..whitening import Whitened, whiten
-from ._settings import check_at_least
-from .start import starting_position
+from ._start import starting_position
 
 __all__ = ["Billiard"]
 

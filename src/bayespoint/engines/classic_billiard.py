@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from .._typing import Array
+from .._core.settings import check_at_least
+from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..posteriors import SampledPosterior
+from ..grams.whitening import whiten
+from ..posteriors.gaussian import SampledPosterior
 from ..problem import Problem, as_generator
-from ..whitening import whiten
-from ._settings import check_at_least
-from .start import starting_position
+from ._start import starting_position
 
 __all__ = ["ClassicBilliard"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..exceptions import InvalidProblemError
-from ..posteriors import SampledPosterior
+from ..grams.whitening import whiten
+from ..posteriors.gaussian import SampledPosterior
 from ..problem import Problem
-from ..whitening import whiten
 
 __all__ = ["Corners"]
 

@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from .._threads import blas_threads_for
-from .._typing import Array
+from .._core.settings import check_at_least
+from .._core.threads import blas_threads_for
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..posteriors import SampledPosterior
+from ..grams.whitening import Whitened, whiten
+from ..posteriors.gaussian import SampledPosterior
 from ..problem import Problem, as_generator
-from ..whitening import Whitened, whiten
-from ._settings import check_at_least
-from .ep import EP
-from .start import starting_position
+from ._start import starting_position
+from .ep.engine import EP
 
 __all__ = ["EllipticalSlice"]
 

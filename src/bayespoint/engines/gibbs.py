@@ -14,15 +14,15 @@ import numpy as np
 from joblib import delayed
 from numba import njit
 
-from .._parallel import in_parallel
-from .._typing import Array
+from .._core.parallel import in_parallel
+from .._core.settings import check_at_least
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
+from ..grams.whitening import Whitened, whiten
 from ..likelihoods import Step
-from ..posteriors import SampledPosterior
+from ..posteriors.gaussian import SampledPosterior
 from ..problem import Problem, as_generator
-from ..whitening import Whitened, whiten
-from ._settings import check_at_least
-from .start import starting_position
+from ._start import starting_position
 
 __all__ = ["GibbsSampler"]
 

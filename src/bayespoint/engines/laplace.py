@@ -21,15 +21,15 @@ from numba import njit
 from scipy.linalg import lapack, lstsq, solve_triangular
 from scipy.special import expit
 
-from .._threads import blas_threads_for
-from .._typing import Array
+from .._core.settings import check_at_least
+from .._core.threads import blas_threads_for
+from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..kernel_rows import KernelRows
+from ..grams.conditioned import site_gaussian
+from ..grams.rows import KernelRows
 from ..likelihoods import Hinge
-from ..posteriors import EvidenceGradient, GaussianPosterior
+from ..posteriors.gaussian import EvidenceGradient, GaussianPosterior
 from ..problem import LowRank, Problem
-from ._gaussians import site_gaussian
-from ._settings import check_at_least
 
 __all__ = ["Laplace", "SupportVectors", "support_vectors"]
 

@@ -22,13 +22,13 @@ from numba import njit
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import DotProduct
 
-from .._threads import workers
-from .._typing import Array
+from .._core.settings import check_at_least
+from .._core.threads import workers
+from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..kernel_rows import KernelRows, Single
-from ..posteriors import ExpandedPosterior
+from ..grams.rows import KernelRows, Single
+from ..posteriors.gaussian import ExpandedPosterior
 from ..problem import LowRank, Problem, as_generator
-from ._settings import check_at_least
 
 __all__ = ["Perceptrons"]
 
@@ -69,7 +69,7 @@ class Perceptrons:
     >>> from sklearn.gaussian_process.kernels import DotProduct
     >>> from bayespoint import Problem, Step, readouts
     >>> from bayespoint.engines import Perceptrons
-    >>> from bayespoint.kernel_rows import KernelRows
+    >>> from bayespoint.grams import KernelRows
     >>> rows = KernelRows(DotProduct(1.0) ** 2, np.array([[-2.0], [-1.0], [1.0], [2.0]]))
     >>> posterior = Perceptrons(permutations=20).infer(Problem(rows, [-1, -1, 1, 1], Step()), rng=0)
     >>> new = rows.cross(np.array([[-3.0], [3.0]]))

@@ -14,18 +14,18 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from .. import engines, readouts
-from .._threads import blas_threads_for
-from .._typing import Array, RandomState
-from ..bases import Basis, Exact, Landmarks, Linear, Rows, choose_basis, may_take_landmarks
+from .._core.settings import Announcing
+from .._core.threads import blas_threads_for
+from .._core.typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
-from ..engines._settings import Announcing
 from ..exceptions import InvalidProblemError
-from ..kernel_rows import CrossRows
+from ..grams.rows import CrossRows
+from ..grams.views import Basis, Exact, Landmarks, Linear, Rows, choose_basis, may_take_landmarks
 from ..kernels import kernel_values, with_bias
-from ..posteriors import ExpandedPosterior, GaussianPosterior, Latent, Posterior, SampledPosterior
+from ..posteriors.gaussian import ExpandedPosterior, GaussianPosterior, Latent, Posterior, SampledPosterior
 from ..problem import Weights, as_generator, check_gram
-from ..tuning import Candidate, Model, infer, maximise_evidence
+from ..tuning.climb import Candidate, Model, infer, maximise_evidence
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from ._certificates import seen_by_prior
 from ._inputs import Points

@@ -9,23 +9,19 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
-from .._typing import Array, RandomState
+from .._core.typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors import ExpandedPosterior, Latent
+from ..posteriors.gaussian import ExpandedPosterior, Latent
 from ..problem import Weights, as_generator
-from ..tuning import Candidate, Model
+from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, named_engine, step_probabilities
 from ._certificates import CertifiedMixin
 from ._partitions import PartitionedMixin
 from ._streaming import StreamingMixin
-from ._validation import (
-    TrainingSet,
-    check_bias,
-    number_or_evidence,
-)
+from ._validation import TrainingSet, check_bias, number_or_evidence
 
 if TYPE_CHECKING:
     from ..evidence import Estimate

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import RandomState
-from ..bases import Landmarks
+from .._core.typing import RandomState
 from ..bounds import Certificate, binomial_bound, certify, certify_draws
 from ..exceptions import InvalidProblemError
-from ..posteriors import GaussianPosterior
+from ..grams.views import Landmarks
+from ..posteriors.gaussian import GaussianPosterior
 from ..problem import Problem, Weights, as_generator
-from ..tuning import Candidate, Model, infer
+from ..tuning.climb import Candidate, Model, infer
 from ._provenance import copied, learned_from
 from ._validation import TrainingSet, weights_of
 
@@ -32,7 +32,7 @@ __all__ = [
 
 _OFFER = (
     "pass prior_fraction=0.5 to learn it on half of them, or fix it beforehand (optimizer=None and a kernel object; "
-    "bayespoint.selection.BoundSearch chooses from a finite grid and pays for it)"
+    "bayespoint.uses.selection.BoundSearch chooses from a finite grid and pays for it)"
 )
 
 
@@ -80,8 +80,8 @@ class CertifiedMixin:
 
         See Also
         --------
-        bayespoint.selection.certify : The same for a pipeline with preprocessing.
-        bayespoint.selection.BoundSearch : Choose among finitely many settings by the bound.
+        bayespoint.uses.selection.certify : The same for a pipeline with preprocessing.
+        bayespoint.uses.selection.BoundSearch : Choose among finitely many settings by the bound.
 
         Examples
         --------
@@ -147,7 +147,7 @@ def refuse_if_learned(X: Any) -> None:
     if (reason := learned_from(X)) is not None:
         raise InvalidProblemError(
             f"No certificate: {reason}, so preprocessing was learned from these very rows; use "
-            "bayespoint.selection.certify on the whole pipeline, or trust_inputs=True if it was learned elsewhere."
+            "bayespoint.uses.selection.certify on the whole pipeline, or trust_inputs=True if it was learned elsewhere."
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._typing import Array, Matrix
+from .._core.typing import Array, Matrix
 from ..kernels import Isometry
 
 __all__ = ["Points"]

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..features import linear_features
 from ..kernels import with_bias
-from ..posteriors import GaussianPosterior, LowRankSiteFactor
+from ..kernels.linear import linear_features
+from ..posteriors.gaussian import GaussianPosterior, LowRankSiteFactor
 
 __all__ = ["FeatureConfidence", "LinearWeightsMixin"]
 

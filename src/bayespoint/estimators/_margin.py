@@ -12,23 +12,17 @@ from joblib import delayed
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from .._parallel import in_parallel
-from .._typing import Array, RandomState
-from ..bounds import (
-    Bound,
-    certify,
-    divergence,
-    gaussian_margin_bound,
-    gaussian_margin_slack_bound,
-)
+from .._core.parallel import in_parallel
+from .._core.typing import Array, RandomState
+from ..bounds import Bound, certify, divergence, gaussian_margin_bound, gaussian_margin_slack_bound
 from ..bounds.posteriors import deviations
-from ..engines.gaussian_margin import Margin
+from ..engines.margin.engine import Margin
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors import GaussianPosterior, Latent
+from ..posteriors.gaussian import GaussianPosterior, Latent
 from ..problem import Problem, Weights, as_generator
-from ..tuning import Candidate, Model
+from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, step_probabilities
 from ._callbacks import FitProgress
 from ._certificates import CertifiedMixin
@@ -119,7 +113,7 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
 
     All settings of `eta` and `C` share one prior, and a PAC-Bayes bound holds for all posteriors of a prior at once:
     the choice among them costs nothing. Choosing the kernel or the variance does:
-    `bayespoint.selection.BoundSearch` pays for it.
+    `bayespoint.uses.selection.BoundSearch` pays for it.
 
     References
     ----------

@@ -10,12 +10,12 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.class_weight import compute_class_weight
 
-from .._typing import Array
-from ..bases import Landmarks, Linear, few_features
+from .._core.typing import Array
 from ..engines import EP
 from ..exceptions import InvalidProblemError
+from ..grams.views import Landmarks, Linear, few_features
 from ..problem import LowRank, as_generator
-from ..tuning import Candidate, Model
+from ..tuning.climb import Candidate, Model
 from ._callbacks import FitProgress
 from ._inputs import Points
 from ._validation import check_training_set, restore_on_failure
@@ -43,8 +43,8 @@ class PartitionedMixin:
 
     def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Kernel and landmarks by a sample of the rows, the posterior by all of them."""
-        from ..engines.partitioned import PartitionedEP, dask_partitions
-        from ..engines.samples import gather_sample
+        from ..distributed.engine import PartitionedEP, dask_partitions
+        from ..distributed.samples import gather_sample
 
         with restore_on_failure(self):
             if self._pairwise or not (isinstance(self.engine, EP) or self.engine == "ep"):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
-from .._typing import Array
+from .._core.typing import Array
 
 __all__ = ["copied", "learned_from"]
 

@@ -13,15 +13,15 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.metaestimators import available_if
 
-from .._parallel import in_parallel
-from ..bases import SHARE, Exact, Landmarks, Linear, few_features, linear_or_none
+from .._core.parallel import in_parallel
 from ..engines import EP
 from ..exceptions import InferenceWarning, InvalidProblemError
+from ..grams.coordinates import NaturalGaussian
+from ..grams.views import SHARE, Exact, Landmarks, Linear, few_features, linear_or_none
 from ..kernels import with_bias
-from ..natural import NaturalGaussian
-from ..posteriors import GaussianPosterior
+from ..posteriors.gaussian import GaussianPosterior
 from ..problem import Problem
-from ..tuning import Candidate, Model
+from ..tuning.climb import Candidate, Model
 from ._inputs import Points
 from ._validation import TrainingSet, check_batch, check_classes, restore_on_failure
 
@@ -97,7 +97,7 @@ class StreamingMixin:
 
         See Also
         --------
-        bayespoint.streaming : Batches from arrays on disk and from parquet files.
+        bayespoint.uses : Batches from arrays on disk and from parquet files.
 
         Examples
         --------

@@ -14,15 +14,15 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ex
 from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
-from .._typing import Array, RandomState
-from ..averaging import plausible_candidates
+from .._core.typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..kernels import amplitude, make_kernel, with_bias
 from ..likelihoods import Hinge
-from ..posteriors import Latent, SampledPosterior
+from ..posteriors.gaussian import Latent, SampledPosterior
 from ..problem import Weights, as_generator
-from ..tuning import Candidate, Model
+from ..tuning.averaging import plausible_candidates
+from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, named_engine
 from ._certificates import CertifiedMixin
 from ._inputs import Points
@@ -258,7 +258,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         True
         """
         from ..evidence import Estimate
-        from ..evidence.svm import svm_log_evidence
+        from ..evidence.svm.evidences import svm_log_evidence
 
         check_is_fitted(self)
         kind = self.evidence if kind is None else kind
@@ -352,7 +352,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         best = super()._climb(model, data, engine, rng, on_iteration)
         args = *data, engine
         if self.evidence != "naive":
-            from .. import svm_tuning  # compiles
+            from ..tuning import svm as svm_tuning  # compiles
 
             if svm_tuning.is_no_better_than_a_coin(best):
                 best = svm_tuning.maximise_normalised_evidence(

@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._typing import Array, Matrix
+from .._core.typing import Array, Matrix
 from ..exceptions import InvalidProblemError
 from ..problem import Weights
 

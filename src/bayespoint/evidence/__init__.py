@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
-from .._threads import blas_threads_for
+from .._core.threads import blas_threads_for
 from ..exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from ..likelihoods import Hinge, Step
 from ..problem import Problem, as_generator

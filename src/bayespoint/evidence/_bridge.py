@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import lstsq
 from scipy.special import logsumexp
 
-from .._typing import Array
+from .._core.typing import Array
 
 __all__ = ["Ratio", "bridge", "effective_share", "tempered", "variance_of_mean"]
 

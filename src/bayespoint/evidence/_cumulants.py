@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._threads import blas_threads_for
-from .._typing import Array
-from ..posteriors import GaussianPosterior
+from .._core.threads import blas_threads_for
+from .._core.typing import Array
+from ..posteriors.gaussian import GaussianPosterior
 
 __all__ = ["cumulant_correction"]
 

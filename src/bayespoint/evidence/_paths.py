@@ -16,14 +16,14 @@ import numpy as np
 from numba import njit
 from scipy.special import expit, log_ndtr
 
-from .._typing import Array
+from .._core.typing import Array
 from ..engines.billiard import Billiard, Walls, flights, warn_of_drift
 from ..engines.elliptical_slice import Ellipse
-from ..engines.ep import EP
+from ..engines.ep.engine import EP
 from ..exceptions import InvalidProblemError
+from ..grams.whitening import Whitened, whiten
 from ..likelihoods import Hinge, Step
 from ..problem import Problem
-from ..whitening import Whitened, whiten
 from ._bridge import tempered
 from ._tilting import Orthant, tilt, tilted_draws
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from joblib import delayed
 
-from .._parallel import in_parallel
-from .._typing import Array
+from .._core.parallel import in_parallel
+from .._core.typing import Array
 from ._bridge import Ratio, bridge, effective_share
 from ._paths import Path
 

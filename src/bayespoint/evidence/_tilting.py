@@ -14,7 +14,7 @@ from scipy.linalg import solve
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 from scipy.stats import qmc
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..likelihoods._normal import hazard
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from .._typing import Array
+from .._core.typing import Array
 
 __all__ = ["FractionalStep", "fractional_step"]
 

@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 from scipy.special import entr, expit, log_expit
 
-from .._typing import Array
+from .._core.typing import Array
 
 __all__ = ["ByLogOdds", "quadrature"]
 

@@ -6,7 +6,7 @@ from math import pi, sqrt
 
 from scipy.special import erfcx
 
-from .._typing import Array
+from .._core.typing import Array
 
 __all__ = ["hazard"]
 

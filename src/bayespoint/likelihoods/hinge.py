@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, expit, log_expit, log_ndtr
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ._log_odds import ByLogOdds
 from ._normal import hazard

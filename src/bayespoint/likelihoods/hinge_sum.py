@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Array
+from .._core.typing import Array
 from .hinge import Hinge
 
 __all__ = ["HingeSum"]

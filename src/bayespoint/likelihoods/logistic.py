@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ._log_odds import ByLogOdds, quadrature
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import entr, log_ndtr, ndtr, owens_t
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ._fractional import FractionalStep, fractional_step
 from ._normal import hazard

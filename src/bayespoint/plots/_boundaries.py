@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ._plane import Plane, last_step, scatter_classes
 from ._style import INK, finer, new_axes

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from .._typing import Array
+from .._core.typing import Array
 from ..engines import EP
 from ..estimators import GaussianMarginClassifier
 from ..estimators._validation import check_training_set
 from ..exceptions import InvalidProblemError
 from ..kernels import with_bias
-from ..tuning import Candidate, Model, infer_quietly
+from ..tuning.climb import Candidate, Model, infer_quietly
 from ._plane import last_step
 from ._style import INK, VERMILLION, finer, new_axes
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import t as student
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ._style import MARKERS, PALETTE, new_axes
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ._plane import Plane, last_step, scatter_classes
 from ._style import INK, new_grid, own_axes, pick_one

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..metrics import RejectionCurve, rejection_curve
+from ..uses.metrics import RejectionCurve, rejection_curve
 from ._style import PALETTE, new_axes
 
 __all__ = ["RejectionCurveDisplay"]
@@ -18,7 +18,7 @@ class RejectionCurveDisplay:
     Parameters
     ----------
     curve : RejectionCurve
-        As from `bayespoint.metrics.rejection_curve`.
+        As from `bayespoint.uses.rejection_curve`.
     name : str, optional
         What the legend says.
 

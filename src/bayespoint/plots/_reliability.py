@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from ..metrics import ReliabilityCurve, reliability_curve
+from ..uses.metrics import ReliabilityCurve, reliability_curve
 from ._style import MARKERS, PALETTE, new_grid, own_axes
 
 __all__ = ["ReliabilityDisplay"]
@@ -21,7 +21,7 @@ class ReliabilityDisplay:
     Parameters
     ----------
     curve : ReliabilityCurve
-        As from `bayespoint.metrics.reliability_curve`.
+        As from `bayespoint.uses.reliability_curve`.
     name : str, optional
         What the legend says.
     of : str, optional
@@ -80,7 +80,7 @@ class ReliabilityDisplay:
         y : array-like of shape (n_samples,)
             Their labels.
         n_bins, strategy, level
-            As for `bayespoint.metrics.reliability_curve`.
+            As for `bayespoint.uses.reliability_curve`.
         name : str, optional
             What the legend says; the class of the estimator by default.
         ax : matplotlib Axes or sequence of two, optional
@@ -123,7 +123,7 @@ class ReliabilityDisplay:
         proba : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predicted probabilities; of the second class alone if there are two.
         classes, n_bins, strategy, level
-            As for `bayespoint.metrics.reliability_curve`.
+            As for `bayespoint.uses.reliability_curve`.
         name : str, optional
             What the legend says.
         ax : matplotlib Axes or sequence of two, optional

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import Array
+from .._core.typing import Array
 
 
 def unit(vectors: Array) -> Array:

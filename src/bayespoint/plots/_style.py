@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 
 BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .. import diagnostics
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ._style import PALETTE, new_grid, own_axes
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from .. import readouts
-from .._typing import Array
+from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..likelihoods import Hinge, Step
 from ..problem import Problem, as_generator

@@ -1,0 +1,117 @@
+"""Where samplers start: any point of positive posterior density, in whitened coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numba import njit
+from scipy.linalg import lapack, pinv, solve_triangular
+
+from .._core.typing import Array
+from ..exceptions import InvalidProblemError
+from ..grams.whitening import Whitened
+from ..problem import Problem, separating_latents
+
+__all__ = ["starting_position"]
+
+
+def starting_position(problem: Problem, white: Whitened, latents: Array | None = None) -> Array:
+    """Coordinates of a feasible point: the given latents, or the first that is found.
+
+    Only a hard boundary is a search: a perceptron, then interpolation of the labels, then a linear programme whose
+    answer is final. Raises `EmptyVersionSpaceError` if there is no feasible point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines._start import starting_position
+    >>> from bayespoint.grams import whiten
+    >>> problem = Problem(np.eye(2), [1, -1], Step())
+    >>> starting_position(problem, whiten(problem))
+    array([ 1., -1.])
+    """
+    if latents is not None:
+        return _given(problem, white, np.asarray(latents, dtype=np.float64))
+    position = np.zeros(white.dimension)
+    if problem.hard.any():
+        position[:] = _search(problem, white)
+    elif white.is_soft:
+        position[white.rank :] = problem.y  # h = y sqrt(s), whatever the kernel
+    return position
+
+
+def _given(problem: Problem, white: Whitened, latents: Array) -> Array:
+    if latents.shape != (problem.size,) or not np.isfinite(latents).all():
+        raise InvalidProblemError(f"start must be {problem.size} finite numbers, a latent for each row.")
+    position = _with_noise(problem, white, white.coordinates(latents))
+    if problem.likelihood.is_hard and not _separates(problem, white, position):
+        raise InvalidProblemError("The start is not in version space: its signs must be the labels.")
+    return position
+
+
+def _with_noise(problem: Problem, white: Whitened, coordinates: Array) -> Array:
+    """Coordinates of a function, and of noise that takes it to the right side wherever rows have some of their own."""
+    if not white.is_soft:
+        return coordinates
+    f, root = white.factor @ coordinates, np.sqrt(white.softness)
+    wanted = problem.y * np.maximum(problem.y * f, root) - f
+    return np.r_[coordinates, np.divide(wanted, root, out=np.zeros_like(f), where=root > 0)]
+
+
+def _search(problem: Problem, white: Whitened) -> Array:
+    steps = np.zeros(problem.size)
+    gram = problem.dense + np.diag(white.softness) if white.is_soft else problem.dense
+    if _perceptron(gram, problem.y, np.zeros(problem.size), steps, 20 * problem.size):
+        position = white.pull(steps)
+        if _separates(problem, white, position):
+            return position
+    for coordinates in _candidates(problem.walls(), white):
+        position = _with_noise(problem, white, coordinates)
+        if _separates(problem, white, position):
+            return position
+    problem.raise_if_empty()
+    raise InvalidProblemError(
+        "Version space is not empty, but too thin for a start to be found: raise softness or noise above 0."
+    )
+
+
+def _candidates(walls: Problem, white: Whitened) -> Iterator[Array]:
+    """Functions that may have the labels of hard walls as their signs, the cheapest first."""
+    factor = white.factor if walls.root is None else walls.root
+    if white.pivots is not None and white.rank == walls.size:
+        yield solve_triangular(factor[white.pivots], walls.y[white.pivots], lower=True)
+    square = factor.T @ factor
+    for ridge in 10.0 ** np.arange(-2, -13, -2.0):
+        shifted = square + ridge * np.trace(square) / white.rank * np.eye(white.rank)
+        position, failed = lapack.dposv(shifted, factor.T @ walls.y, overwrite_a=1)[1:]
+        if not failed:
+            yield position
+    latents = separating_latents(walls.gram, walls.y)
+    if latents is not None:
+        yield white.coordinates(latents) if walls.root is None else pinv(factor) @ latents
+
+
+def _separates(problem: Problem, white: Whitened, position: Array) -> bool:
+    return bool(np.all(white.latents(position) * problem.y > 0))
+
+
+@njit(cache=True)
+def _perceptron(gram, y, theta, steps, max_mistakes):  # type: ignore[no-untyped-def]
+    """BPM Algorithm 1 on the training order: whether all labels came out right within `max_mistakes` corrections."""
+    mistakes = 0
+    while True:
+        clean = True
+        for i in range(len(y)):
+            if y[i] * theta[i] <= 0.0:
+                clean = False
+                mistakes += 1
+                if mistakes > max_mistakes:
+                    return False
+                steps[i] += y[i]
+                row = gram[i]
+                for j in range(len(y)):
+                    theta[j] += y[i] * row[j]
+        if clean:
+            return True

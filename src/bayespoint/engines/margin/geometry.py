@@ -1,0 +1,50 @@
+"""Linear algebra of the Gaussian margin machine: the same few questions to a Gram matrix and to a factor of it.
+
+With ``Sigma^-1 = I + X' B X`` for weights ``beta = diag(B)`` every question is about ``S = X Sigma X'``:
+
+- the deviations ``s_i = sqrt(S_ii)`` and the log-determinant of ``Sigma^-1``;
+- how the deviations answer to the multipliers. From ``beta_i s_i = phi_i alpha_i`` and ``dS_ii = -P dbeta`` with the
+  squares ``P_ij = S_ij^2`` it follows that ``phi ds = -N dalpha`` with ``N = phi s^-1 R s^-1 phi``,
+  ``R = P (2 A - P)^-1 A`` and ``A = diag(s^2 / beta)``; ``A^-1/2 P A^-1/2`` has its eigenvalues in [0, 1) for any beta;
+- the step ``(G + N + diag(barrier)) d = right`` of an interior point method, where ``G_ij = y_i y_j K_ij``.
+
+`Dense` (`_margin_dense`) does it in n dimensions. `Factor` (`_margin_factor`) does it where the parameters live: r for
+the mean and r (r + 1) / 2 for the covariance.
+"""
+
+from __future__ import annotations
+
+from ..._core.typing import Array
+from .dense import Dense
+from .factor import Factor
+
+__all__ = ["Dense", "Factor", "Geometry", "margin_geometry"]
+
+_LOW_RANK = 0.7  # of n: below that the factor is cheaper
+
+Geometry = Dense | Factor
+
+
+def margin_geometry(gram: Array) -> Geometry:
+    """The cheaper form of a Gram matrix: a factor by pivoted Cholesky if its rank is low.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n, n)
+        Symmetric positive semi-definite.
+
+    Returns
+    -------
+    Dense or Factor
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.engines.margin import margin_geometry
+    >>> margin_geometry(np.ones((4, 4))).factor
+    array([[1.], [1.], [1.], [1.]])
+    >>> margin_geometry(np.eye(4)).size
+    4
+    """
+    dense = Dense(gram)
+    return dense if dense.root.shape[1] >= _LOW_RANK * len(gram) else Factor(dense.root)

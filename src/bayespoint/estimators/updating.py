@@ -1,0 +1,182 @@
+"""A fitted classifier with more labels, without starting over: its kernel stays, its posterior moves."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from .._core.typing import Array
+from ..engines import EP
+from ..exceptions import InvalidProblemError
+from ..grams.views import Exact, Landmarks
+from ..grams.whitening import Whitened
+from ..kernels import Isometry, kernel_values, with_bias
+from ..posteriors.gaussian import GaussianPosterior, SampledPosterior
+from ..problem import LowRank, Problem, as_generator
+from ..tuning.climb import Candidate, Model
+from ._base import KernelClassifier
+from ._certificates import mark_as_added_to
+from ._validation import check_batch
+
+__all__ = ["updated"]
+
+Classifier = TypeVar("Classifier", bound=KernelClassifier)
+
+_ENOUGH = 0.1  # share of the draws that must be left for their weights to be trusted
+
+
+def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> Classifier:
+    """A classifier that has seen more rows, as if they had been there from the beginning; the old one stays as it is.
+
+    The kernel is not tuned again. Expectation propagation goes on from the sites at hand, one row at a time; draws are
+    weighted by how well they predicted the new labels, and drawn anew among themselves.
+
+    Parameters
+    ----------
+    model : BayesPointClassifier or BayesianSVC
+        Fitted on an array, by expectation propagation or an exact sampler.
+    X : array-like of shape (n_rows, n_features)
+        New inputs.
+    y : array-like of shape (n_rows,)
+        Their labels, of classes that the model knows.
+    random_state : int, Generator, RandomState or None, default=None
+        For draws: which of them are kept.
+
+    Returns
+    -------
+    estimator
+        Of the same kind, fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.estimators import updated
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> some = BayesPointClassifier(optimizer=None).fit(X[:59], y[:59])
+    >>> more = updated(some, X[59:], y[59:])
+    >>> posterior = more.posterior_
+    >>> posterior.problem.size
+    60
+    """
+    check_is_fitted(model)
+    if not isinstance(model, KernelClassifier) or model._pairwise or hasattr(model, "n_seen_"):
+        raise InvalidProblemError("Only classifiers fitted on an array of inputs can be updated; see also partial_fit.")
+    model._check_settings()
+    if hasattr(model, "members_"):
+        raise InvalidProblemError("Several sets of hyper-parameters cannot be updated: fit with average=False.")
+    data = check_batch(model, X, y, None, None, model.classes_, first=False)
+    if model.class_weight is not None:
+        raise InvalidProblemError("Classes have weights, which count all labels: fit again.")
+    form, new, rng = model._points_, model._points_.transform(data.X), as_generator(random_state)
+    kernel = with_bias(model.kernel_, model.bias_)
+    posteriors = list(model._posteriors)
+    points = form.X
+    if form.isometry is not None:  # its coordinates are right among rows that it knows
+        if not isinstance(model._basis_, Exact):
+            raise InvalidProblemError("Sparse rows with landmarks cannot be updated: fit again, or with max_rank=None.")
+        every = sparse.vstack([form.isometry.X, data.X], format="csr")
+        form = replace(form, isometry=Isometry(every))
+        points, new = np.split(form.isometry.transform(every), [len(points)])
+    for i in range(new.shape[0]):
+        row = new[i : i + 1]
+        posteriors = [
+            _with_row(posterior, model._gaussian_engine, kernel, model._basis_, points, row, float(targets[i]), rng)
+            for posterior, targets in zip(posteriors, data.targets, strict=True)
+        ]
+        points = sparse.vstack([points, row], format="csr") if sparse.issparse(points) else np.vstack([points, row])
+    return _refitted(model, Model(kernel, model.likelihood_), posteriors, replace(form, X=points), data.y)
+
+
+def _with_row(
+    posterior: Any, engine: EP, kernel: Any, basis: Any, points: Any, row: Any, y: float, rng: np.random.Generator
+) -> GaussianPosterior | SampledPosterior:
+    """One more row, of weight one."""
+    if isinstance(posterior, SampledPosterior):
+        cross = basis.over(points).crossing(kernel)(row)
+        return _weighted(posterior, cross, float(kernel.diag(row)[0]), y, rng)
+    if not isinstance(posterior, GaussianPosterior) or posterior.log_evidence is None or "support" in posterior.info:
+        raise InvalidProblemError("Updates need expectation propagation or exact draws: use engine='ep' or 'sample'.")
+    problem = posterior.problem
+    if problem.root is None:
+        from ..engines.ep.added_row import add_row
+
+        column = kernel_values(kernel, row, points)[0]
+        return add_row(posterior, column, float(kernel.diag(row)[0]), y, tolerance=engine.tolerance)
+    features = basis.crossing(kernel)(row)
+    residual = None
+    if problem.residual is not None:
+        residual = np.r_[problem.residual, Landmarks.residual(kernel, row, features)]
+    gram = LowRank(np.vstack([problem.root, features]), problem.prior, residual)
+    longer = problem.and_row(gram, y)
+    start: Any = replace(posterior, tau=np.r_[posterior.tau, 0.0], nu=np.r_[posterior.nu, 0.0])
+    return engine.infer(longer, start=start)
+
+
+def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, rng: np.random.Generator) -> Any:
+    """Draws with one more coordinate, kept in proportion to the likelihood of the new label."""
+    if not getattr(posterior.info.get("settings"), "is_exact", False):
+        raise InvalidProblemError("Only exact draws can be updated: use engine='sample'.")
+    problem, white = posterior.problem, posterior.white
+    features = white.features(cross)[0]
+    chains, draws, _ = posterior.coordinates.shape
+    flat = posterior.coordinates.reshape(chains * draws, -1)
+    latent = flat @ features
+    own = max(diag - float(features @ features), 0.0)  # what coordinates so far do not have
+    extra = rng.standard_normal(len(flat))
+    grows = white.pivots is not None and own > 1e-12 * diag
+    factor, pivots = np.vstack([white.factor, features]), white.pivots
+    if grows:  # a coordinate of its own
+        latent = latent + np.sqrt(own) * extra
+        factor = np.c_[factor, np.append(np.zeros(len(white.factor)), np.sqrt(own))]
+        pivots = np.r_[pivots, len(factor) - 1]
+    if problem.root is None:
+        gram: Any = problem.bordered(cross[0], diag)
+    else:
+        gram = LowRank(factor, residual=None if problem.residual is None else np.r_[problem.residual, own])
+    longer = problem.and_row(gram, y)
+    row = Problem(longer.part([problem.size]), np.array([y]), problem.likelihood, check=False)
+    log_weight = row.log_likelihood(latent[:, None])[:, 0]
+    weight = np.exp(log_weight - log_weight.max())
+    effective = weight.sum() ** 2 / np.square(weight).sum()
+    if not effective >= _ENOUGH * len(flat):
+        raise InvalidProblemError(
+            f"The new label is a surprise: only {effective:.0f} of {len(flat)} draws agree with it; fit again."
+        )
+    kept = _systematic(weight / weight.sum(), rng).reshape(chains, draws)
+    coordinates = flat[kept]
+    if grows:
+        coordinates = np.concatenate([coordinates, extra[kept][..., None]], axis=2)
+    info = dict(posterior.info) | {"effective": effective}
+    return SampledPosterior(longer, Whitened(factor, pivots, longer.own), coordinates, info=info)
+
+
+def _systematic(share: Array, rng: np.random.Generator) -> Any:
+    """Indices drawn with given shares, as evenly as can be, in random order."""
+    marks = (rng.uniform() + np.arange(len(share))) / len(share)
+    drawn = np.minimum(np.searchsorted(np.cumsum(share), marks), len(share) - 1)
+    return rng.permutation(drawn)
+
+
+def _refitted(model: Any, core: Model, posteriors: list[Any], points: Any, codes: Any) -> Any:
+    """A copy of the classifier with other posteriors."""
+    basis, other = model._basis_.over(points.X), copy(model)
+    best = Candidate.of(core, posteriors, basis)
+    other._become(best, points, model.classes_)
+    mark_as_added_to(other)
+    other._labels_ = np.r_[model._labels_, model.classes_[codes]]
+    seen = model._dropped_rows_ + len(model._kept_rows_)
+    other._kept_rows_ = np.r_[model._kept_rows_, seen + np.arange(len(codes))]
+    if model._sample_weight_ is not None:
+        other._sample_weight_ = np.r_[model._sample_weight_, np.ones(len(codes))]
+    if isinstance(posteriors[0], GaussianPosterior) and not other._dropped_rows_:
+        cavities = [posterior.leave_one_out for posterior in posteriors]
+        moments = (np.stack(m, axis=1) if len(cavities) > 1 else m[0] for m in zip(*cavities, strict=True))
+        other.loo_proba_ = other._probabilities(type(cavities[0])(*moments))
+    return other

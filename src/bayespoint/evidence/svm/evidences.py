@@ -1,0 +1,207 @@
+"""The evidence of a support vector machine, properly normalised (Sollich 2002, sections 4 and 5).
+
+The hinge likelihood does not add up to one over the labels, so its evidence Q(Y|X) ("naive") favours a C that is too
+small. Divided by N(X), the sum of Q over all labellings, it is the conditional evidence P(Y|X); by N-hat, which also
+averages over inputs, a proxy of the joint one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ..._core.threads import blas_threads_for
+from ..._core.typing import Array
+from ...engines.elliptical_slice import Ellipse
+from ...engines.ep.engine import EP
+from ...engines.laplace import Laplace
+from ...exceptions import InvalidProblemError
+from ...grams.whitening import whiten
+from ...likelihoods import Hinge, HingeSum
+from ...problem import Problem, Weights, as_generator
+from .. import Estimate, check_effort, cumulant_correction, log_evidence, warn_if_short
+from .._paths import LabelPath, SlicePath
+from .._stepping import Walk, explore
+from .chaining import chained_log_evidence
+
+__all__ = ["log_normaliser", "svm_log_evidence"]
+
+
+def svm_log_evidence(
+    problem: Problem,
+    rng: Any = None,
+    kind: str = "conditional",
+    method: str = "corrected",
+    *,
+    se: float = 0.1,
+    max_draws: int = 100_000,
+    sweeps: int = 2000,
+) -> Estimate:
+    """Log-evidence of a problem with a hinge: naive (27), conditional (25) or joint (30), not divided by n.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a `Hinge` likelihood.
+    rng : int, Generator, RandomState or None
+        Source of randomness.
+    kind : {"conditional", "joint", "naive"}, default="conditional"
+        Divided by N(X), by N-hat, or by nothing.
+    method : {"corrected", "ep", "laplace", "sampled", "chaining"}, default="corrected"
+        How the naive evidence is computed: expectation propagation with its second-order correction
+        (`cumulant_correction`) or without, the generalised Laplace approximation (32), draws (`log_evidence`), or the
+        paper's chaining. Normalisers are always sampled, by chaining if that is the method.
+    se : float, default=0.1
+        Standard error to reach where there are draws.
+    max_draws : int, default=100_000
+        Draws after which to stop.
+    sweeps : int, default=2000
+        Sweeps of each link of a chain.
+
+    Returns
+    -------
+    Estimate
+        Its standard error is that of the draws; approximations of the naive evidence have none.
+
+    Examples
+    --------
+    A single row says nothing: either label is as probable.
+
+    >>> from bayespoint import Hinge, Problem
+    >>> from bayespoint.evidence.svm import svm_log_evidence
+    >>> estimate = svm_log_evidence(Problem([[1.25]], [1], Hinge(C=2.0)), rng=0, se=0.01)
+    >>> abs(estimate.value + 0.6931) < 0.1
+    True
+    """
+    hinge_of(problem)
+    if kind not in ("conditional", "joint", "naive"):
+        raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
+    rng = as_generator(rng)
+    if method in ("corrected", "ep", "laplace"):
+        posterior = (Laplace() if method == "laplace" else EP()).infer(problem)
+        correction = cumulant_correction(posterior) if method == "corrected" else 0.0
+        naive = Estimate(float(posterior.log_evidence or 0.0) + correction, None, method)
+    elif method == "sampled":
+        naive = log_evidence(problem, rng, se=se, max_draws=max_draws)
+    elif method == "chaining":
+        naive = Estimate(*chained_log_evidence(problem, "naive", sweeps, rng), method)
+    else:
+        raise InvalidProblemError(
+            f"method must be 'corrected', 'ep', 'laplace', 'sampled' or 'chaining', got {method!r}."
+        )
+    if kind == "naive":
+        return replace(naive, method=f"naive, {naive.method}")
+    how = "chaining" if method == "chaining" else "sampled"
+    norm = log_normaliser(problem, rng, kind, how, se=se, max_draws=max_draws, sweeps=sweeps)
+    error = float(np.hypot(naive.se or 0.0, norm.se or 0.0))
+    return Estimate(naive.value - norm.value, error, f"{kind}, {naive.method}", norm.path)
+
+
+def log_normaliser(
+    problem: Problem,
+    rng: Any = None,
+    kind: str = "conditional",
+    method: str = "sampled",
+    *,
+    se: float = 0.1,
+    max_draws: int = 100_000,
+    sweeps: int = 2000,
+) -> Estimate:
+    """Logarithm of N(X) (28), the naive evidence summed over all labellings, or of N-hat (29). Labels do not matter.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a `Hinge` likelihood.
+    rng : int, Generator, RandomState or None
+        Source of randomness.
+    kind : {"conditional", "joint"}, default="conditional"
+        N(X) or N-hat.
+    method : {"sampled", "ep", "chaining"}, default="sampled"
+        "sampled" lets the hinges rise from nothing, for N(X) with labels and latents drawn in turn, for N-hat by
+        elliptical slices. "ep" is for N(X) only and several nats off.
+    se, max_draws, sweeps
+        As for `svm_log_evidence`.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> from bayespoint import Hinge, Problem
+    >>> from bayespoint.evidence.svm import log_normaliser
+    >>> log_normaliser(Problem([[1.25]], [1], Hinge(C=2.0)), rng=0, se=0.01).value < 0
+    True
+    """
+    likelihood = hinge_of(problem)
+    if kind not in ("conditional", "joint"):
+        raise InvalidProblemError(f"kind must be 'conditional' or 'joint', got {kind!r}.")
+    check_effort(se, max_draws)
+    if sweeps < 2:
+        raise InvalidProblemError(f"sweeps must be at least 2, got {sweeps!r}.")
+    if method == "chaining":
+        return Estimate(*chained_log_evidence(problem, kind, sweeps, as_generator(rng)), method)
+    if method == "ep" and kind == "conditional":
+        return Estimate(float(EP().infer(_summed(problem)).log_evidence or 0.0), None, "ep")
+    if method != "sampled":
+        raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
+    if not (problem.diag.any() or problem.residual is not None):  # all latents are zero
+        zero = np.log(2) + problem.exponents * (likelihood.log_kappa - likelihood.C)
+        mean = problem.size * float(logsumexp(zero) - np.log(problem.size))
+        return Estimate(float(zero.sum()) if kind == "conditional" else mean, 0.0, "exact")
+    rng = as_generator(rng)
+    with blas_threads_for(problem.size):
+        path = normaliser_path(problem, kind)
+        stones = explore(path, rng)
+        assert stones is not None  # levels end at one
+        walk = Walk(path, stones, None)
+        walk.refine(se, max_draws)
+    estimate = Estimate(walk.value, walk.se, method, walk.steps)
+    warn_if_short(estimate, se)
+    return estimate
+
+
+def hinge_of(problem: Problem) -> Hinge:
+    """The likelihood of a support vector machine's problem; refuses others."""
+    if not isinstance(problem.likelihood, Hinge):
+        raise InvalidProblemError(f"The support vector machine's evidence is for Hinge(C), not {problem.likelihood}.")
+    return problem.likelihood
+
+
+def _summed(problem: Problem) -> Problem:
+    """The same rows with the likelihood of either label; weights multiply C."""
+    weights = Weights(np.ones(problem.size), problem.exponents)
+    likelihood: Any = HingeSum(hinge_of(problem).C)
+    return Problem(problem.gram, problem.y, likelihood, weights, check=False)
+
+
+class Survival(Ellipse):
+    """The prior, and ``(sum_x Q(x) v(theta(x)))^n``: the chance that n rows in a row get a label (29).
+
+    Inputs are the rows of the problem, with equal probabilities unless `share` says otherwise; n is their number.
+    """
+
+    def __init__(self, problem: Problem, share: Array | None = None, n: int | None = None) -> None:
+        problem.refuse_weights_of_noise()
+        super().__init__(problem, whiten(problem).spelt_out(), np.zeros(problem.size), np.zeros(problem.size))
+        self.share = np.full(problem.size, 1 / problem.size) if share is None else share
+        self.n = problem.size if n is None else n
+        self.sum = HingeSum(hinge_of(problem).C)
+
+    def log_v(self, f: Array) -> Array:
+        """Logarithm of v at each row."""
+        return self.sum.log_sum(f, self.weights)
+
+    def log_target(self, f: Array) -> Array:
+        """Logarithm of the n-th power of the mean of v."""
+        total: Array = self.n * logsumexp(self.log_v(f), b=self.share, axis=-1)
+        return total
+
+
+def normaliser_path(problem: Problem, kind: str) -> Any:
+    """From the prior to the distribution of latents that N(X) or N-hat is the normaliser of."""
+    return LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem))

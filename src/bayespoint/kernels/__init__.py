@@ -1,0 +1,26 @@
+"""Kernels: whatever a user names becomes one `sklearn.gaussian_process.kernels.Kernel`.
+
+Hyper-parameters, bounds and gradients are scikit-learn's; this package adds the four kernels that have a name,
+callables, precomputed Gram matrices, normalisation in feature space, sparse inputs, and a faster way to the values.
+"""
+
+from .gradients import by_differences, contract_gradient
+from .isometry import Isometry
+from .linear import linear_features
+from .named import amplitude, make_kernel, with_bias
+from .objects import CallableKernel, Normalized, Precomputed
+from .values import kernel_values
+
+__all__ = [
+    "CallableKernel",
+    "Isometry",
+    "Normalized",
+    "Precomputed",
+    "amplitude",
+    "by_differences",
+    "contract_gradient",
+    "kernel_values",
+    "linear_features",
+    "make_kernel",
+    "with_bias",
+]

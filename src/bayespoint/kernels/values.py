@@ -1,0 +1,76 @@
+"""Kernel values, with less time and memory than scikit-learn takes for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product, Sum
+
+from .._core.typing import Array
+
+__all__ = ["kernel_values"]
+
+_ROWS = 128  # worked on at a time, so that what they need stays in the cache
+
+
+def kernel_values(kernel: Kernel, X: Any, Z: Any = None) -> Array:
+    """``kernel(X, Z)``, with the same values but less time and memory for sums, products and Gaussian kernels.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Any kernel.
+    X : array-like of shape (n, n_features)
+        Points.
+    Z : array-like of shape (m, n_features), optional
+        Other points; `X` itself by default.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint.kernels import kernel_values
+    >>> kernel_values(2.0 * RBF(1.0), np.array([[0.0], [1.0]])).round(4)
+    array([[2.    , 1.2131],
+           [1.2131, 2.    ]])
+    """
+    if isinstance(kernel, (Sum, Product)):
+        combine = np.add if isinstance(kernel, Sum) else np.multiply
+        first, second = kernel.k1, kernel.k2
+        if isinstance(first, ConstantKernel):
+            first, second = second, first
+        values = kernel_values(first, X, Z)
+        other = second.constant_value if isinstance(second, ConstantKernel) else kernel_values(second, X, Z)
+        return np.asarray(combine(values, other, out=values))
+    if type(kernel) is RBF and np.size(kernel.length_scale) in (1, np.shape(X)[1]):
+        X = np.asarray(X) / kernel.length_scale
+        return _gaussian_gram(X) if Z is None else _gaussian(X, np.asarray(Z) / kernel.length_scale)
+    return np.array(kernel(X, Z))  # a copy: what a user's kernel returns is not ours to change
+
+
+def _gaussian(X: Array, Z: Array) -> Array:
+    """``exp(-|x - z|^2 / 2)``."""
+    values = np.empty((len(X), len(Z)))
+    for start in range(0, len(X), _ROWS):
+        part = values[start : start + _ROWS]
+        cdist(X[start : start + _ROWS], Z, "sqeuclidean", out=part)
+        part *= -0.5
+        np.exp(part, out=part)
+    return values
+
+
+def _gaussian_gram(X: Array) -> Array:
+    """The same of all pairs of rows: one half computed, the other copied."""
+    values = np.empty((len(X), len(X)))
+    for start in range(0, len(X), _ROWS):
+        stop = min(start + _ROWS, len(X))
+        part = _gaussian(X[start:stop], X[:stop])
+        values[start:stop, :stop] = part
+        values[:start, start:stop] = part[:, :start].T
+    return values

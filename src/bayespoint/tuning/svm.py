@@ -1,0 +1,261 @@
+"""Hyper-parameters of the support vector machine by its normalised evidence (Sollich 2002, section 7).
+
+The naive evidence and its gradient are those of expectation propagation; the gradient of the normaliser comes from
+draws. There are two ways up.
+
+- The machine itself depends on ``C K`` alone. So the naive evidence may choose the shape of the kernel and ``C K``, and
+  then C moves at fixed ``C K`` to where the normalised evidence is stationary (`normalise`). Fast, and what is done
+  wherever the naive evidence prefers a function to a coin.
+- All parameters at once by a gradient that is noisy and without values (`maximise_normalised_evidence`): every
+  log-parameter takes steps of its own, longer while its slope keeps its sign and shorter when it turns (resilient
+  propagation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Sum
+
+from .._core.typing import Array
+from ..evidence.svm.gradients import normaliser_gradient, normaliser_slope
+from ..grams.views import as_basis
+from ..likelihoods import Hinge
+from ..posteriors.gaussian import GaussianPosterior
+from ..problem import Problem, Weights, as_generator
+from .climb import Candidate, Model, infer, infer_quietly
+
+__all__ = ["at_fixed_product", "is_no_better_than_a_coin", "maximise_normalised_evidence", "normalise"]
+
+_FIRST, _LONGEST, _SHORTEST = 0.3, 0.7, 0.03  # steps of log-parameters
+_LONGER, _SHORTER = 1.3, 0.5
+_LOWEST, _HIGHEST = 0.05, 50.0  # of C
+
+
+def is_no_better_than_a_coin(candidate: Candidate) -> bool:
+    """Whether the labels are as probable under equal odds, up to a nat: then the naive evidence has found nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Hinge
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.tuning.svm import is_no_better_than_a_coin
+    >>> from bayespoint.tuning import Model, infer
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
+    >>> is_no_better_than_a_coin(infer(Model(1e-4 * RBF(1.0), Hinge(0.1)), X, [y], None, EP()))
+    True
+    """
+    rows = sum(float(posterior.problem.exponents.sum()) for posterior in candidate.posteriors)
+    assert candidate.log_evidence is not None
+    return candidate.log_evidence < 1.0 - rows * float(np.log(2))
+
+
+def maximise_normalised_evidence(
+    model: Model,
+    X: Any,
+    targets: Sequence[Array],
+    weights: Weights | None,
+    engine: Any,
+    *,
+    kind: str = "conditional",
+    rng: Any = None,
+    max_steps: int = 40,
+    n_jobs: int | None = None,
+    on_iteration: Callable[[Candidate], bool] | None = None,
+) -> Candidate:
+    """Climb the conditional (25) or joint (30) evidence from `model` in all its free log-parameters.
+
+    Parameters
+    ----------
+    model : Model
+        With a `Hinge`; where to start, and what is free.
+    X, targets, weights
+        Training data, as for `maximise_evidence`.
+    engine : EP
+        With a log-evidence and its gradient.
+    kind : {"conditional", "joint"}, default="conditional"
+        Which normaliser.
+    rng : int, Generator, RandomState or None
+        Source of randomness.
+    max_steps : int, default=40
+        Steps after which to stop; before that the climb ends when all steps are short.
+    n_jobs : int, optional
+        Posteriors inferred at the same time.
+    on_iteration : callable, optional
+        Called with the candidate of each step; a true answer stops the climb there.
+
+    Returns
+    -------
+    Candidate
+        Its `log_evidence` is the naive one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Hinge
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.kernels import with_bias
+    >>> from bayespoint.tuning.svm import maximise_normalised_evidence
+    >>> from bayespoint.tuning import Model
+    >>> X = np.linspace(-2, 2, 20)[:, None]
+    >>> targets = [np.sign(X[:, 0] + 0.1)]
+    >>> model = Model(with_bias(1.0 * RBF(0.1), 1.0), Hinge(1.0), ("C",))
+    >>> best = maximise_normalised_evidence(model, X, targets, None, EP(), rng=0)
+    >>> bool(best.model.kernel.k1.k2.length_scale > 0.5)
+    True
+    """
+    slopes = _Slopes(X, targets, weights, engine, kind, as_generator(rng), n_jobs)
+    low, high = model.bounds.T
+    theta = np.clip(model.theta, low, high)
+    step, before = np.full(theta.size, _FIRST), np.zeros(theta.size)
+    candidate = slopes.candidate(model, None)
+    for _ in range(max_steps if theta.size else 0):
+        slope = slopes.at(candidate)
+        held = ((theta <= low) & (slope < 0)) | ((theta >= high) & (slope > 0))
+        turned = slope * before < 0
+        step = np.clip(np.where(turned, _SHORTER * step, _LONGER * step), _SHORTEST, _LONGEST)
+        before = np.where(held, 0.0, slope)
+        if on_iteration is not None and on_iteration(candidate):
+            break
+        if np.all(held | (turned & (step <= _SHORTEST))):
+            break
+        theta = np.clip(theta + np.sign(slope) * step, low, high)
+        candidate = slopes.candidate(model.at(theta), candidate)
+    return infer(candidate.model, X, targets, weights, engine, start=candidate, n_jobs=n_jobs)
+
+
+class _Slopes:
+    """Gradients of the normalised evidence, whose chains go on from one model to the next."""
+
+    def __init__(
+        self, X: Any, targets: Any, weights: Any, engine: Any, kind: str, rng: np.random.Generator, n_jobs: int | None
+    ) -> None:
+        self.basis, self.data = as_basis(X), (targets, weights, engine)
+        self.kind, self.rng, self.n_jobs = kind, rng, n_jobs
+        self.draws = int(np.clip(20_000 / len(targets[0]), 40, 200))  # many rows average out by themselves
+        self.end: Array | None = None
+
+    def candidate(self, model: Model, start: Candidate | None) -> Candidate:
+        return infer_quietly(model, self.basis, *self.data, start=start, n_jobs=self.n_jobs)
+
+    def at(self, candidate: Candidate) -> Array:
+        """Gradient in ``model.theta``: that of every posterior's naive evidence less that of the common normaliser."""
+        problem: Problem = candidate.posteriors[0].problem
+        norm, self.end = normaliser_gradient(problem, self.rng, self.kind, draws=self.draws, start=self.end)
+        by_kernel = self.basis.slope(candidate.model.kernel, [norm])
+        by_c = [float(norm.by_c.mean()) for _ in candidate.model.free]
+        return candidate.evidence_gradient(self.basis) - len(candidate.posteriors) * np.r_[by_kernel, by_c]
+
+
+def at_fixed_product(model: Model, C: float) -> Model:
+    """The same support vector machine with another C: kernel and bias shrink as C grows.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Hinge
+    >>> from bayespoint.kernels import with_bias
+    >>> from bayespoint.tuning.svm import at_fixed_product
+    >>> from bayespoint.tuning import Model
+    >>> at_fixed_product(Model(with_bias(4.0 * RBF(1.0), 2.0), Hinge(1.0)), 4.0).kernel
+    1**2 * RBF(length_scale=1) + 1**2
+    """
+    assert isinstance(model.likelihood, Hinge)
+    factor = model.likelihood.C / C
+    kernel = model.kernel
+    scaled = Sum(_scaled(kernel.k1, factor), ConstantKernel(factor * kernel.k2.constant_value, "fixed"))
+    return replace(model, kernel=scaled, likelihood=Hinge(C))
+
+
+def _scaled(kernel: Kernel, factor: float) -> Kernel:
+    if isinstance(kernel, Product) and isinstance(kernel.k1, ConstantKernel):
+        amplitude = ConstantKernel(factor * kernel.k1.constant_value, kernel.k1.constant_value_bounds)
+        return Product(amplitude, kernel.k2)
+    return ConstantKernel(factor, "fixed") * kernel
+
+
+def normalise(
+    best: Candidate,
+    X: Any,
+    targets: Sequence[Array],
+    weights: Weights | None,
+    engine: Any,
+    *,
+    kind: str = "conditional",
+    rng: np.random.Generator | None = None,
+    draws: int = 80,
+) -> Candidate:
+    """Move C at fixed ``C K`` to where the normalised evidence is stationary, by bisection.
+
+    Parameters
+    ----------
+    best : Candidate
+        The maximum of the naive evidence.
+    X, targets, weights
+        Training data, as for `maximise_evidence`.
+    engine : EP
+        With a log-evidence and its gradient.
+    kind : {"conditional", "joint"}, default="conditional"
+        Which normaliser.
+    rng : numpy.random.Generator, optional
+        Source of randomness.
+    draws : int, default=80
+        Draws of the normaliser's slope at each C.
+
+    Returns
+    -------
+    Candidate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Hinge
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.kernels import with_bias
+    >>> from bayespoint.tuning.svm import normalise
+    >>> from bayespoint.tuning import Model, maximise_evidence
+    >>> X = np.linspace(-2, 2, 20)[:, None]
+    >>> targets = [np.sign(X[:, 0] + 0.1)]
+    >>> naive = maximise_evidence(Model(with_bias(1.0 * RBF(1.0), 1.0), Hinge(1.0), ("C",)), X, targets)
+    >>> normalise(naive, X, targets, None, EP(), rng=np.random.default_rng(0)).model.likelihood.C > 0
+    True
+    """
+    rng = np.random.default_rng() if rng is None else rng
+    seed = int(rng.integers(2**31))  # the same draws at every C, so that the slope is a smooth function of it
+    start: Array | None = None
+    assert isinstance(best.model.likelihood, Hinge)
+    low, high = np.log([_LOWEST, _HIGHEST])
+    centre = float(np.clip(np.log(best.model.likelihood.C), low, high))
+    low, high = max(low, centre - 1.0), min(high, centre + 2.5)
+    known: dict[float, float] = {}
+    for _ in range(6):
+        middle = 0.5 * (low + high)
+        candidate = infer(at_fixed_product(best.model, float(np.exp(middle))), X, targets, weights, engine)
+        known[middle], start = _slope_at_fixed_product(candidate, kind, seed, draws, start)
+        low, high = (middle, high) if known[middle] > 0 else (low, middle)
+    root = 0.5 * (low + high)
+    if low in known and high in known:  # a straight line through the noise of both ends
+        root = low + (high - low) * known[low] / (known[low] - known[high])
+    return infer(at_fixed_product(best.model, float(np.exp(root))), X, targets, weights, engine)
+
+
+def _slope_at_fixed_product(
+    candidate: Candidate, kind: str, seed: int, draws: int, start: Array | None
+) -> tuple[float, Array]:
+    """Derivative of the normalised log-evidence in log C at fixed ``C K``."""
+    naive = 0.0
+    for posterior in candidate.posteriors:
+        assert isinstance(posterior, GaussianPosterior)
+        gradient = posterior.evidence_gradient
+        by_amplitude = float(np.sum(gradient.gram() * posterior.problem.dense))
+        naive += gradient.likelihood["C"] - by_amplitude
+    problem: Problem = candidate.posteriors[0].problem
+    norm, _, end = normaliser_slope(problem, seed, kind, draws=draws, start=start)
+    return naive - len(candidate.posteriors) * norm, end

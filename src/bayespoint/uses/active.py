@@ -1,0 +1,370 @@
+"""Active learning: which label to ask for next, on the posterior at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import entr, logsumexp, ndtri
+from scipy.stats import qmc
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from .. import readouts
+from .._core.typing import Array
+from ..estimators._base import KernelClassifier
+from ..estimators._certificates import mark_as_added_to
+from ..estimators.updating import updated
+from ..exceptions import InvalidProblemError
+from ..posteriors.gaussian import SampledPosterior
+from ..posteriors.latent import spread_out
+from ..problem import as_generator
+
+__all__ = ["ActiveLearner", "Asked", "query", "utilities"]
+
+_STRATEGIES = ("entropy", "bald", "batch-bald", "vote")
+_FEW = 50  # labels up to which every one of them may change the kernel
+_DRAWS = 128  # of long chains, to look at a large pool with
+_CLASS_DRAWS = 64  # of several latents at each point, spread evenly
+_CANDIDATES = 400  # points that a batch is chosen from
+_FUNCTIONS = 400  # drawn jointly at these
+_LABELLINGS = 256  # of a batch that are told apart; beyond that, a sample of them
+
+
+def utilities(model: Any, X_pool: Any, strategy: str = "bald") -> Array:
+    """How many bits the label of each point would be worth.
+
+    Parameters
+    ----------
+    model : BayesPointClassifier or BayesianSVC, or Pipeline that ends in one
+        Fitted; nothing is fitted here.
+    X_pool : array-like or sparse matrix of shape (n_points, n_features)
+        Unlabelled inputs.
+    strategy : {"bald", "entropy", "vote"}, default="bald"
+        "entropy" of the predicted label; "bald", what of it is not noise (mutual information of label and function);
+        "vote", how divided the posterior's classifiers are (query by committee).
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.uses.active import utilities
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> model = BayesPointClassifier().fit(X[:20], y[:20])
+    >>> bool((utilities(model, X, "bald") <= utilities(model, X, "entropy") + 1e-9).all())
+    True
+    """
+    classifier, rows = _at_the_end(model, X_pool)
+    if strategy == "entropy":
+        return _bits(classifier.predict_proba(rows))
+    if strategy not in ("bald", "vote"):
+        raise InvalidProblemError(
+            f"strategy must be 'bald', 'entropy' or 'vote' (or 'batch-bald' in query), got {strategy!r}."
+        )
+    posteriors = [_thinned(posterior) for posterior in classifier._posteriors]
+    if len(posteriors) > 1:
+        gains = classifier._in_blocks(rows, lambda *at: (_several_classes(posteriors, at, strategy),))[0]
+    elif strategy == "bald":
+        by_draws = isinstance(posteriors[0], SampledPosterior)
+        gain = _of_draws if by_draws else readouts.mutual_information
+        gains = classifier._in_blocks(rows, lambda *at: (gain(posteriors[0], *at),))[0]
+    else:
+        share = classifier._in_blocks(rows, lambda *at: (readouts.vote(posteriors[0], *at),))[0]
+        gains = _bits(np.stack([share, 1 - share], axis=1))
+    return gains
+
+
+def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random_state: Any = None) -> Any:
+    """The points of a pool whose labels to ask for.
+
+    Parameters
+    ----------
+    model : BayesPointClassifier or BayesianSVC, or Pipeline that ends in one
+        Fitted; nothing is fitted here.
+    X_pool : array-like or sparse matrix of shape (n_points, n_features)
+        Unlabelled inputs, as many as you like.
+    n : int, default=1
+        How many points.
+    strategy : {"bald", "entropy", "vote", "batch-bald"}, default="bald"
+        See `utilities`. "batch-bald" chooses points whose labels are worth most together, so that they do not all ask
+        the same (two classes).
+    random_state : int, Generator, RandomState or None, default=None
+        For "batch-bald": the functions that the points are judged by.
+
+    Returns
+    -------
+    ndarray of int, of shape (n,)
+        Rows of `X_pool`, the most useful first.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from bayespoint import BayesPointClassifier, query
+    >>> X, y = make_moons(1000, noise=0.1, random_state=0)
+    >>> model = BayesPointClassifier().fit(X[:20], y[:20])
+    >>> query(model, X, n=3).shape
+    (3,)
+    """
+    size = _num_samples(X_pool)
+    if not isinstance(n, int | np.integer) or not 1 <= n <= size:
+        raise InvalidProblemError(f"n must be a whole number from 1 to the {size} points of the pool, got {n!r}.")
+    if strategy not in _STRATEGIES:
+        raise InvalidProblemError(f"strategy must be one of {', '.join(map(repr, _STRATEGIES))}, got {strategy!r}.")
+    gains = utilities(model, X_pool, _alone(strategy))
+    if strategy != "batch-bald" or n == 1:
+        return _largest(gains, n)
+    classifier, _ = _at_the_end(model, _safe_indexing(X_pool, [0]))
+    if len(classifier._posteriors) > 1:
+        raise InvalidProblemError("strategy='batch-bald' is for two classes: use 'bald'.")
+    candidates = _largest(gains, min(size, max(_CANDIDATES, 4 * n)))
+    _, rows = _at_the_end(model, _safe_indexing(X_pool, candidates))
+    rng = as_generator(random_state)
+    functions = classifier.sample_latent(rows, _FUNCTIONS, rng)
+    up, down = (np.exp(readouts.label_log_probability(classifier.likelihood_, sign * functions)) for sign in (1, -1))
+    return candidates[_best_batch(up, down, n, rng)]
+
+
+class Asked(NamedTuple):
+    """One round of questions.
+
+    Attributes
+    ----------
+    labels : int
+        Labels that were known when it was asked.
+    rows : ndarray of int
+        Points of the pool asked for.
+    gain : float
+        Bits that the first of them was expected to be worth.
+
+    Examples
+    --------
+    >>> from bayespoint.uses.active import Asked
+    >>> Asked(labels=10, rows=[3], gain=0.7).gain
+    0.7
+    """
+
+    labels: int
+    rows: Any
+    gain: float
+
+
+@dataclass
+class ActiveLearner:
+    """A classifier that asks for labels: `ask` which points to label, `tell` what they are.
+
+    The kernel is chosen again with every label up to 50 of them, for a kernel that suits ten labels asks the wrong
+    questions; from then on the posterior is updated with each label, and the kernel chosen again whenever the number of
+    labels has grown by half.
+
+    Parameters
+    ----------
+    estimator : BayesPointClassifier or BayesianSVC
+        Unfitted; clones of it are fitted.
+    X : array-like of shape (n_labelled, n_features)
+        First inputs.
+    y : array-like of shape (n_labelled,)
+        Their labels, of at least two classes.
+    strategy : {"bald", "entropy", "vote", "batch-bald"}, default="bald"
+        See `query`.
+    min_gain : float, default=0.0
+        Bits below which no label is worth asking for.
+    random_state : int, Generator, RandomState or None, default=None
+        Source of randomness.
+
+    Attributes
+    ----------
+    model : estimator
+        Fitted to all labels so far.
+    history : list of Asked
+        What was asked, and what it was expected to be worth.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from bayespoint import ActiveLearner, BayesPointClassifier
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> learner = ActiveLearner(BayesPointClassifier(), X[:10], y[:10], min_gain=0.05)
+    >>> while len(learner.history) < 15 and len(rows := learner.ask(X)):
+    ...     learner.tell(X[rows], y[rows])
+    >>> bool(learner.model.score(X, y) > 0.9)
+    True
+    """
+
+    estimator: Any
+    X: Any
+    y: Any
+    strategy: str = "bald"
+    min_gain: float = 0.0
+    random_state: Any = None
+    history: list[Asked] = field(default_factory=list, init=False)
+    model: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._rng = as_generator(self.random_state)
+        self._learned(np.asarray(self.X, dtype=np.float64), np.asarray(self.y))
+
+    def ask(self, X_pool: Any, n: int = 1) -> Any:
+        """Rows of the pool whose labels to ask for; none if no label is worth `min_gain` bits.
+
+        Parameters
+        ----------
+        X_pool : array-like of shape (n_points, n_features)
+            Unlabelled inputs.
+        n : int, default=1
+            How many.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        rows = query(self.model, X_pool, n, self.strategy, random_state=self._rng)
+        best = utilities(self.model, _safe_indexing(X_pool, rows[:1]), _alone(self.strategy))
+        self.history.append(Asked(len(self.y), rows, float(best[0])))
+        return rows if best[0] >= self.min_gain else rows[:0]
+
+    def tell(self, X: Any, y: Any) -> None:
+        """Learn labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Inputs.
+        y : array-like of shape (n_rows,)
+            Their labels.
+        """
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        if len(y) != len(X):
+            raise InvalidProblemError(f"There are {len(X)} inputs and {len(y)} labels: there must be one for each.")
+        if not len(y):
+            return
+        X_all, y_all = np.concatenate([self.X, X]), np.concatenate([self.y, y])
+        known = np.isin(y, self.model.classes_).all()
+        model = None
+        if known and len(y_all) > _FEW and 2 * len(y_all) < 3 * self._tuned_at:
+            with suppress(InvalidProblemError):  # a surprise, or an engine that cannot: fit again
+                model = updated(self.model, X, y, random_state=self._rng)
+        self._learned(X_all, y_all, model)
+        mark_as_added_to(self.model[-1] if isinstance(self.model, Pipeline) else self.model)
+
+    def _learned(self, X: Any, y: Any, model: Any = None) -> None:
+        """Take over all labels with a model of them, fitted if there is none yet."""
+        if model is None:
+            model = clone(self.estimator).fit(X, y)
+            self._tuned_at = len(y)
+        self.X, self.y, self.model = X, y, model
+
+
+# -- what a label is worth -------------------------------------------------------------------------------------------
+
+
+def _at_the_end(model: Any, X: Any) -> tuple[KernelClassifier, Any]:
+    """The classifier at the end of a pipeline, and the inputs as they get there."""
+    check_is_fitted(model)
+    if isinstance(model, Pipeline):
+        X = model[:-1].transform(X) if len(model) > 1 else X
+        model = model[-1]
+    if not isinstance(model, KernelClassifier) or hasattr(model, "members_"):
+        raise InvalidProblemError(
+            f"Queries need a classifier of this library, with one set of hyper-parameters, got {model!r}."
+        )
+    return model, X
+
+
+def _thinned(posterior: Any) -> Any:
+    """Fewer draws of long chains."""
+    if not isinstance(posterior, SampledPosterior):
+        return posterior
+    flat = posterior.coordinates.reshape(-1, posterior.white.rank)
+    return replace(posterior, coordinates=flat[spread_out(len(flat), min(_DRAWS, len(flat)))][None])
+
+
+def _alone(strategy: str) -> str:
+    """The strategy by which single points are judged."""
+    return "bald" if strategy == "batch-bald" else strategy
+
+
+def _bits(p: Array) -> Array:
+    """Entropy of rows of probabilities."""
+    bits: Array = entr(p).sum(axis=1) / np.log(2)
+    return bits
+
+
+def _largest(gains: Array, n: int) -> Any:
+    """Where the n largest are, in order; the first of equals first."""
+    top = np.argpartition(-gains, n - 1)[:n] if n < len(gains) else np.arange(len(gains))
+    edge = gains[top].min()
+    top = np.union1d(np.flatnonzero(gains > edge), np.flatnonzero(gains == edge))
+    return top[np.argsort(-gains[top], kind="stable")][:n]
+
+
+def _of_draws(posterior: SampledPosterior, cross: Array, diag: Array) -> Array:
+    """Mutual information of label and function: the entropy of the draws' mean less the mean of their entropies."""
+    (means,), own = posterior.outputs(cross, diag)  # thinned: one chain
+    z = ndtri((0.5 + np.random.default_rng(0).permutation(len(means))) / len(means))
+    total, noise = np.zeros(len(own)), np.zeros(len(own))
+    for mean, one in zip(means, z, strict=True):
+        p = np.exp(readouts.label_log_probability(posterior.problem.likelihood, mean + np.sqrt(own) * one))
+        total += p
+        noise += entr(p) + entr(1 - p)
+    p = total / len(means)
+    gains: Array = np.maximum(entr(p) + entr(1 - p) - noise / len(means), 0.0) / np.log(2)
+    return gains
+
+
+def _several_classes(posteriors: Sequence[Any], at: tuple[Any, Array], strategy: str) -> Array:
+    """Mutual information of label and functions, or the division of votes, by draws of all classes' latents."""
+    z = ndtri(qmc.Sobol(len(posteriors), rng=0).random(_CLASS_DRAWS))
+    moments = [readouts.latent(posterior, *at) for posterior in posteriors]
+    mean, sd = np.stack([m for m, _ in moments], axis=1), np.sqrt(np.stack([v for _, v in moments], axis=1))
+    likelihood = posteriors[0].problem.likelihood
+    total, noise = np.zeros(mean.shape), np.zeros(len(mean))
+    for one in z:
+        latent = mean + sd * one
+        if strategy == "vote":
+            total += latent == latent.max(axis=1, keepdims=True)
+            continue
+        logs = readouts.label_log_probability(likelihood, latent)
+        p = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+        total += p
+        noise += _bits(p)
+    gains: Array = np.maximum(_bits(total / len(z)) - noise / len(z), 0.0)
+    return gains
+
+
+def _best_batch(up: Array, down: Array, n: int, rng: np.random.Generator) -> list[int]:
+    """Greedy choice of points whose labels tell most together (Kirsch, van Amersfoort & Gal 2019).
+
+    `up` and `down` are probabilities of either label given each function, of shape (function, point). The joint entropy
+    of a batch and one more point is a matrix product over functions, for all points at once.
+    """
+    functions = len(up)
+    noise = (entr(up) + entr(down)).mean(axis=0)
+    chosen: list[int] = []
+    joint = np.ones((1, functions))  # probability of each labelling of the batch, given each function
+    scale = np.ones(1)  # how many labellings each one stands for
+    spent = 0.0
+    for _ in range(n):
+        both = [joint @ p / functions for p in (up, down)]  # of shape (labelling, point)
+        entropy = sum((scale[:, None] * entr(p)).sum(axis=0) for p in both)
+        gain = entropy - noise - spent
+        gain[chosen] = -np.inf
+        best = int(np.argmax(gain))
+        chosen.append(best)
+        spent += float(noise[best])
+        joint = np.concatenate([joint * up[:, best], joint * down[:, best]])
+        scale = np.concatenate([scale, scale])
+        if len(joint) > _LABELLINGS:  # keep a sample of them, each for as many as its probability says
+            share = scale * joint.mean(axis=1)
+            kept = rng.choice(len(joint), size=_LABELLINGS, p=share / share.sum())
+            scale = share.sum() / (_LABELLINGS * joint[kept].mean(axis=1))
+            joint = joint[kept]
+    return chosen
