@@ -9,7 +9,7 @@ import numpy as np
 
 from ._core.typing import Array
 from .exceptions import InferenceWarning, InvalidProblemError
-from .posteriors.gaussian import SampledPosterior
+from .posteriors import SampledPosterior
 
 __all__ = ["Diagnosis", "diagnose", "ess", "mcse", "rhat", "warn_if_poor"]
 

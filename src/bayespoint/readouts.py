@@ -1,7 +1,8 @@
 """Read-outs: short functions of a posterior.
 
-New points enter as `cross` (kernel values with the training points, one row a point) and `diag` (kernel value of each
-point with itself). Every read-out works for every posterior; `monte_carlo_error` gives its standard error on draws.
+New points enter as `bayespoint.grams.NewPoints`: `DensePoints` of kernel values with the training points, `FeaturePoints`
+of a low-rank problem, or whatever a view makes of them. Every read-out works for every posterior; `monte_carlo_error`
+gives its standard error on draws.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from scipy.special import entr, ndtr
 
 from ._core.typing import Array
 from .exceptions import InvalidProblemError
-from .posteriors.gaussian import ExpandedPosterior, Latent, Posterior, SampledPosterior
+from .grams import NewPoints
+from .posteriors import Latent, Posterior
 
 __all__ = [
     "bayes_point",
@@ -54,21 +56,18 @@ def bayes_point(posterior: Posterior) -> Array:
     array([ 0.7071, -0.7071])
     """
     weights = posterior.mean_weights
-    image = posterior.mean if posterior.problem.root is None else weights
-    return weights / np.sqrt(weights @ image)
+    return weights / posterior.problem.gram.length(weights)
 
 
-def latent(posterior: Posterior, cross: Array, diag: Array) -> Latent:
+def latent(posterior: Posterior, new: NewPoints) -> Latent:
     """Posterior mean and variance of the latent function at new points.
 
     Parameters
     ----------
     posterior : GaussianPosterior or SampledPosterior
         Result of an engine.
-    cross : ndarray of shape (n_points, n)
-        Kernel values with the training points.
-    diag : ndarray of shape (n_points,)
-        Kernel value of each point with itself.
+    new : NewPoints
+        New points, in the form that belongs to the Gram matrix of the training points.
 
     Returns
     -------
@@ -80,19 +79,20 @@ def latent(posterior: Posterior, cross: Array, diag: Array) -> Latent:
     >>> import numpy as np
     >>> from bayespoint import Problem, Step, readouts
     >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
     >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step()))
-    >>> readouts.latent(posterior, np.array([[0.0, 0.0]]), np.array([1.0]))
+    >>> readouts.latent(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     Latent(mean=array([0.]), variance=array([1.]))
     """
-    return posterior.latent(cross, diag)
+    return posterior.at(new).latent
 
 
-def class_probability(posterior: Posterior, cross: Array, diag: Array) -> Array:
+def class_probability(posterior: Posterior, new: NewPoints) -> Array:
     """Probability that the label of a new point is +1, averaged over the posterior.
 
     Parameters
     ----------
-    posterior, cross, diag
+    posterior, new
         As for `latent`.
 
     Returns
@@ -104,20 +104,21 @@ def class_probability(posterior: Posterior, cross: Array, diag: Array) -> Array:
     >>> import numpy as np
     >>> from bayespoint import Problem, Step, readouts
     >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
     >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1)))
-    >>> readouts.class_probability(posterior, np.array([[0.0, 0.0], [0.5, 0.0]]), np.ones(2)).round(3)
+    >>> readouts.class_probability(posterior, DensePoints([[0.0, 0.0], [0.5, 0.0]], [1.0, 1.0])).round(3)
     array([0.5  , 0.605])
     """
     likelihood = posterior.problem.likelihood
-    return posterior.expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)), cross, diag)
+    return posterior.at(new).expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)))
 
 
-def vote(posterior: Posterior, cross: Array, diag: Array) -> Array:
+def vote(posterior: Posterior, new: NewPoints) -> Array:
     """Share of the posterior's classifiers that put a new point on the positive side: Bayesian transduction (KGS 4).
 
     Parameters
     ----------
-    posterior, cross, diag
+    posterior, new
         As for `latent`.
 
     Returns
@@ -129,19 +130,20 @@ def vote(posterior: Posterior, cross: Array, diag: Array) -> Array:
     >>> import numpy as np
     >>> from bayespoint import Problem, Step, readouts
     >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
     >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step()))
-    >>> readouts.vote(posterior, np.array([[0.0, 0.0]]), np.ones(1))
+    >>> readouts.vote(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     array([0.5])
     """
-    return posterior.expectation(lambda mean, var: ndtr(mean / np.sqrt(var)), cross, diag)
+    return posterior.at(new).expectation(lambda mean, var: ndtr(mean / np.sqrt(var)))
 
 
-def entropy(posterior: Posterior, cross: Array, diag: Array) -> Array:
+def entropy(posterior: Posterior, new: NewPoints) -> Array:
     """Entropy of the label of a new point in bits: 1 where the classifier knows nothing (KGS section 4).
 
     Parameters
     ----------
-    posterior, cross, diag
+    posterior, new
         As for `latent`.
 
     Returns
@@ -153,20 +155,21 @@ def entropy(posterior: Posterior, cross: Array, diag: Array) -> Array:
     >>> import numpy as np
     >>> from bayespoint import Problem, Step, readouts
     >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
     >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step()))
-    >>> readouts.entropy(posterior, np.array([[0.0, 0.0]]), np.ones(1))
+    >>> readouts.entropy(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     array([1.])
     """
-    p = class_probability(posterior, cross, diag)
+    p = class_probability(posterior, new)
     return (entr(p) + entr(1 - p)) / np.log(2)
 
 
-def mutual_information(posterior: Posterior, cross: Array, diag: Array) -> Array:
+def mutual_information(posterior: Posterior, new: NewPoints) -> Array:
     """Bits that the label of a new point would tell about the function: the entropy that is not noise (BALD).
 
     Parameters
     ----------
-    posterior, cross, diag
+    posterior, new
         As for `latent`.
 
     Returns
@@ -180,14 +183,15 @@ def mutual_information(posterior: Posterior, cross: Array, diag: Array) -> Array
     >>> import numpy as np
     >>> from bayespoint import Problem, Step, readouts
     >>> from bayespoint.engines import EP
-    >>> point = np.array([[0.0, 0.0]]), np.ones(1)
-    >>> readouts.mutual_information(EP().infer(Problem(np.eye(2), [1, -1], Step())), *point)
+    >>> from bayespoint.grams import DensePoints
+    >>> point = DensePoints([[0.0, 0.0]], [1.0])
+    >>> readouts.mutual_information(EP().infer(Problem(np.eye(2), [1, -1], Step())), point)
     array([1.])
-    >>> readouts.mutual_information(EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1))), *point).round(3)
+    >>> readouts.mutual_information(EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1))), point).round(3)
     array([0.531])
     """
-    noise = posterior.expectation(posterior.problem.likelihood.conditional_entropy, cross, diag) / np.log(2)
-    return np.maximum(entropy(posterior, cross, diag) - noise, 0.0)
+    noise = posterior.at(new).expectation(posterior.problem.likelihood.conditional_entropy) / np.log(2)
+    return np.maximum(entropy(posterior, new) - noise, 0.0)
 
 
 def flip_probability(posterior: Posterior) -> Array:
@@ -269,7 +273,7 @@ def label_log_probability(likelihood: Any, latents: Array) -> Array:
     return values
 
 
-def monte_carlo_error(readout: Callable[..., Array], posterior: Posterior, *args: Any, blocks: int = 20) -> Array:
+def monte_carlo_error(readout: Callable[..., Array], posterior: Any, *args: Any, blocks: int = 20) -> Array:
     """Standard error of a read-out that comes from there being only so many draws.
 
     Parameters
@@ -293,13 +297,14 @@ def monte_carlo_error(readout: Callable[..., Array], posterior: Posterior, *args
     >>> import numpy as np
     >>> from bayespoint import Problem, Step, readouts
     >>> from bayespoint.engines import Billiard
+    >>> from bayespoint.grams import DensePoints
     >>> posterior = Billiard(draws=2000).infer(Problem(np.eye(2), [1, -1], Step()), rng=0)
-    >>> point = np.array([[0.5, 0.5]]), np.ones(1)
-    >>> p, se = readouts.vote(posterior, *point), readouts.monte_carlo_error(readouts.vote, posterior, *point)
+    >>> point = DensePoints([[0.5, 0.5]], [1.0])
+    >>> p, se = readouts.vote(posterior, point), readouts.monte_carlo_error(readouts.vote, posterior, point)
     >>> bool(abs(p[0] - 0.5) < 4 * se[0] < 0.05)
     True
     """
-    if not isinstance(posterior, SampledPosterior | ExpandedPosterior):
+    if not hasattr(posterior, "without"):
         raise InvalidProblemError("Only draws have a Monte Carlo error; this posterior is in closed form.")
     draws = posterior.draws
     if draws < 2 * blocks:

@@ -7,7 +7,7 @@ from math import pi, sqrt
 import numpy as np
 
 from .._core.typing import Array
-from ..posteriors.gaussian import SampledPosterior
+from ..posteriors import SampledPosterior
 from ._bound import Bound
 from ._checks import check
 

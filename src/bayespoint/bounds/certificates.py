@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..posteriors.gaussian import GaussianPosterior, SampledPosterior
+from ..posteriors import GaussianPosterior, SampledPosterior
 from ._bound import Bound
 from ._checks import check_sample
 from .pac_bayes import majority_vote_bound, seeger_bound

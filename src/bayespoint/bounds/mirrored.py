@@ -6,7 +6,7 @@ import numpy as np
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..grams.whitening import whiten
+from ..grams import LowRank
 from ..likelihoods import Step
 from ..problem import Problem
 
@@ -53,11 +53,11 @@ def mirrored_problem(problem: Problem, alpha: Array) -> Problem:
     alpha = np.asarray(alpha, dtype=np.float64)
     if alpha.shape != problem.y.shape:
         raise InvalidProblemError(f"alpha must hold {problem.size} weights, one for each row.")
-    factor = whiten(problem).factor
+    factor = problem.whitened().factor
     w = factor.T @ alpha
     length = float(np.linalg.norm(w))
     if length == 0 or not np.all(problem.y * (factor @ w) > 0):
         raise InvalidProblemError("The classifier is not in version space: it must get every training label right.")
     w /= length
     walls = np.vstack([factor, 2 * np.multiply.outer(factor @ w, w) - factor])
-    return Problem(walls @ walls.T, np.tile(problem.y, 2), Step(), check=False)
+    return Problem(LowRank(walls), np.tile(problem.y, 2), Step(), check=False)

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..posteriors.gaussian import GaussianPosterior
+from ..posteriors import GaussianPosterior
 
 __all__ = ["divergence", "gibbs_error"]
 
@@ -50,7 +50,7 @@ def divergence(
     >>> round(divergence(posterior), 4)  # of N(+-0.798, 0.363) to N(0, 1), twice
     1.0123
     """
-    posterior.problem.refuse_prior()
+    posterior.problem.gram.whitened()  # refuses coordinates that know of other rows
     value = _sites(posterior, posterior.mean, posterior.variance) - _log_normaliser(posterior)
     if prior is not None:
         if rows is None or len(rows) != prior.problem.size:
@@ -78,7 +78,7 @@ def _sites(posterior: GaussianPosterior, mean: Any, variance: Any) -> float:
 
 def _log_normaliser(posterior: GaussianPosterior) -> float:
     """Logarithm of the mean of the sites under N(0, K)."""
-    return float(0.5 * posterior.nu @ posterior.mean - 0.5 * posterior.factor.log_det)
+    return float(0.5 * posterior.nu @ posterior.mean - 0.5 * posterior.gaussian.log_det)
 
 
 def gibbs_error(

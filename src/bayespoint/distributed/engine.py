@@ -25,12 +25,13 @@ import numpy as np
 from .._core.settings import check_at_least
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
-from ..engines.ep.engine import _ALARMING, EP, _evaluate, _Rows, _rows_evidence, _Sites, _State
+from ..engines.ep import EP
+from ..engines.ep.sites import ALARMING, Rows, Sites, State, evaluate, rows_evidence
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams.coordinates import NaturalGaussian
+from ..grams import LowRank, NaturalGaussian
 from ..likelihoods import Likelihood
-from ..posteriors.gaussian import GaussianPosterior
-from ..problem import LowRank, Problem
+from ..posteriors import GaussianPosterior
+from ..problem import Problem
 from .partitions import Partition, dask_partitions
 from .places import places_of
 from .rounds import Message, Report, Run, total
@@ -58,17 +59,17 @@ def posterior_of(
     Returns
     -------
     GaussianPosterior
-        Of a problem with no rows, so that nothing of it is as long as the data; it has latents at new points (`cross`
-        are their coordinates, `diag` their squared norms) and `natural`, but no training points.
+        Of a problem with no rows, so that nothing of it is as long as the data; it has latents at new points (by
+        their coordinates) and a Gaussian over coordinates, but no training points.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayespoint import Step
     >>> from bayespoint.distributed import posterior_of
-    >>> from bayespoint.grams import NaturalGaussian
+    >>> from bayespoint.grams import FeaturePoints, NaturalGaussian
     >>> posterior = posterior_of(NaturalGaussian([[4.0]], [2.0]), Step(softness=1.0))
-    >>> latent = posterior.latent(np.array([[2.0]]), np.array([4.0]))
+    >>> latent = posterior.at(FeaturePoints([[2.0]]))
     >>> float(latent.mean[0]), float(latent.variance[0])
     (1.0, 1.0)
     """
@@ -164,7 +165,7 @@ class PartitionedEP:
         """The best round as a posterior, with a warning if it is not a fixed point."""
         assert run.best is not None
         error = run.best.error
-        if not error <= _ALARMING:
+        if not error <= ALARMING:
             warnings.warn(
                 f"Expectation propagation stopped after {run.count} rounds with sites still moving by {error:.1g} "
                 f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; {likelihood.remedy}.",
@@ -234,9 +235,8 @@ def _round(
         sites += share * (entry.sites + message.step * (entry.target - entry.sites))
     rows = part.rows(target, likelihood, message.natural)
     own = _contribution(rows, sites)
-    others: Any = _Others(message.natural.precision - own.precision, message.natural.shift - own.shift)
-    rows = rows._replace(prior=others)
-    state = _evaluate(rows, _Sites(*sites))
+    rows = _under(rows, _Others(message.natural.precision - own.precision, message.natural.shift - own.shift))
+    state = evaluate(rows, Sites(*sites))
     if state is None:
         return history, Report.improper()
     sweeps = 0 if message.has_strayed else settings.sweeps
@@ -249,7 +249,7 @@ def _round(
     flat = np.reshape(differences, (len(kept), 2 * part.size))
     report = Report(
         state.error**2,
-        _rows_evidence(rows, state),
+        rows_evidence(rows, state),
         int(np.sum(rows.y * state.mean <= 0)) if part.is_hard(likelihood) else 0,
         _contribution(rows, wanted),
         flat @ flat.T,
@@ -258,49 +258,46 @@ def _round(
     return {**kept, message.number: _Entry(sites, wanted)}, report
 
 
-def _own_sweeps(rows: _Rows, state: _State, sweeps: int, tolerance: float) -> Array:
+def _own_sweeps(rows: Rows, state: State, sweeps: int, tolerance: float) -> Array:
     """Sites after sweeps over the partition's rows while the others stand still, as far as is worth while they do not.
 
     A block of rows at a time, each under what the blocks before it have told: many sites that move at once overshoot.
     """
     if sweeps == 0 or rows.size <= 1:  # one site of its own has no further to go
         return np.array(state.target)
-    assert rows.root is not None
-    size = max(_BLOCK, 2 * rows.root.shape[1])
+    size = max(_BLOCK, 2 * rows.gram.rank)
     engine = EP(max(0.03 * state.error, 0.1 * tolerance), sweeps)
     if rows.size <= size:
-        return np.array(engine._sweeps(rows, state)[0].target)
+        return np.array(engine.sweeps_from(rows, state)[0].target)
     sites: Array = np.array(state.sites)
     own = _contribution(rows, sites)
-    assert rows.prior is not None
-    precision, shift = rows.prior.precision + own.precision, rows.prior.shift + own.shift
+    prior: Any = rows.gram.prior  # type: ignore[attr-defined]
+    precision, shift = prior.precision + own.precision, prior.shift + own.shift
     for first in range(0, rows.size, size):
         some = slice(first, first + size)
         block = _some(rows, some)
         before = _contribution(block, sites[:, some])
-        others: Any = _Others(precision - before.precision, shift - before.shift)
-        block = block._replace(prior=others)
-        start = _evaluate(block, _Sites(*sites[:, some]))
+        others = _Others(precision - before.precision, shift - before.shift)
+        block = _under(block, others)
+        start = evaluate(block, Sites(*sites[:, some]))
         if start is None:
             continue
-        sites[:, some] = engine._sweeps(block, start)[0].target
+        sites[:, some] = engine.sweeps_from(block, start)[0].target
         after = _contribution(block, sites[:, some])
         precision, shift = others.precision + after.precision, others.shift + after.shift
     return sites
 
 
-def _contribution(rows: _Rows, sites: Array) -> NaturalGaussian:
-    assert rows.root is not None
-    return NaturalGaussian.of_sites(rows.root, *(rows.copies * sites))
+def _contribution(rows: Any, sites: Array) -> NaturalGaussian:
+    return NaturalGaussian.of_sites(rows.gram.factor, *(rows.copies * sites))
 
 
-def _some(rows: _Rows, which: slice) -> _Rows:
-    assert rows.root is not None
-    return rows._replace(
-        root=rows.root[which],
-        residual=None if rows.residual is None else rows.residual[which],
-        diag=rows.diag[which],
-        y=rows.y[which],
-        copies=rows.copies[which],
-        power=rows.power[which],
-    )
+def _under(rows: Any, others: Any) -> Any:
+    """The same rows under another prior of their coordinates."""
+    return rows._replace(gram=replace(rows.gram, prior=others))
+
+
+def _some(rows: Any, which: slice) -> Any:
+    parts = (part[which] for part in (rows.y, rows.copies, rows.power))
+    y, copies, power = parts
+    return rows._replace(gram=rows.gram.part(which), y=y, copies=copies, power=power)

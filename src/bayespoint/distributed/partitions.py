@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from .._core.typing import Array
-from ..engines.ep.engine import _Rows
+from ..engines.ep.sites import Rows
 from ..exceptions import EmptyVersionSpaceError, InvalidProblemError
-from ..grams.coordinates import NaturalGaussian
+from ..grams import LowRank, NaturalGaussian
 from ..likelihoods import Likelihood
-from ..problem import LowRank, Weights
+from ..problem import Weights
 
 __all__ = ["Partition", "dask_partitions", "row_blocks"]
 
@@ -80,30 +80,15 @@ class Partition:
         """Whether a wrong sign has probability zero: residuals are a softness of each row's own."""
         return likelihood.is_hard and self.residual is None
 
-    def rows(self, target: int, likelihood: Likelihood, prior: NaturalGaussian) -> _Rows:
+    def rows(self, target: int, likelihood: Likelihood, prior: NaturalGaussian) -> Rows:
         """One vector of labels as the loops of `EP` see it."""
-        ones = np.ones(self.size)
-        copies, power = (ones, ones) if self.weights is None else self.weights
-        diag = np.einsum("ij,ij->i", self.factor, self.factor)
-        if not diag.all():
-            if self.is_hard(likelihood):
-                raise EmptyVersionSpaceError(
-                    "Version space is empty: a row has kernel value zero with itself; raise softness (or noise) above "
-                    "0, or add a bias."
-                )
-            diag[diag == 0] = 1e-12 * (diag.max() or 1.0)
-        return _Rows(
-            gram=None,
-            root=self.factor,
-            prior=prior,
-            residual=self.residual,
-            diag=diag,
-            y=self.targets[target],
-            likelihood=likelihood,
-            copies=copies,
-            power=power,
-            log_concave=likelihood.is_log_concave,
-        )
+        if self.is_hard(likelihood) and not np.any(self.factor, axis=1).all():
+            raise EmptyVersionSpaceError(
+                "Version space is empty: a row has kernel value zero with itself; raise softness (or noise) above "
+                "0, or add a bias."
+            )
+        gram = LowRank(self.factor, prior, self.residual)
+        return Rows.weighted(gram, self.targets[target], likelihood, self.weights)
 
 
 def dask_partitions(

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._core.typing import Array
-from ..engines.ep.engine import _PATIENCE, _SETTLED
+from ..engines.ep.sites import PATIENCE, SETTLED, mixing_shares
 from ..exceptions import InvalidProblemError
-from ..grams.coordinates import NaturalGaussian
+from ..grams import NaturalGaussian
 
 __all__ = ["Message", "Report", "Run", "total"]
 
@@ -141,7 +141,7 @@ class Run:
         self.lowest, self.last = min(error, self.lowest), error
         if self.best is None or error < self.best.error:
             self.best = _Best(error, sent.number, sent.natural, report)
-        self.is_done = error <= self.tolerance or (self.best.error <= _SETTLED and self.idle > _PATIENCE)
+        self.is_done = error <= self.tolerance or (self.best.error <= SETTLED and self.idle > PATIENCE)
         self._choose(sent.number, error)
         self.mixture = self.mixture or self._anderson(sent, report)
         self._forget()
@@ -150,7 +150,7 @@ class Run:
         """Whether to mix or to take small steps, and from where."""
         assert self.best is not None
         self.mixture = {}
-        if self.best.error <= _SETTLED:
+        if self.best.error <= SETTLED:
             return
         if self.step == 1.0 and self.anchor is None and self.idle > 8:  # sites that move together overshoot
             self._take_small_steps(self.best.number)
@@ -183,9 +183,7 @@ class Run:
         recent = np.flatnonzero((numbers > 1) & (numbers >= sent.number - self.memory))
         if not recent.size or self.step < 1.0:
             return {sent.number: 1.0}
-        normal = report.normal[np.ix_(recent, recent)]
-        normal.flat[:: len(normal) + 1] += 1e-10 * np.trace(normal) + np.finfo(float).tiny
-        shares = -np.linalg.solve(normal, report.right[recent])
+        shares = -mixing_shares(report.normal[np.ix_(recent, recent)], report.right[recent])
         mixture = dict(zip(numbers[recent].tolist(), shares.tolist(), strict=True))
         return {**mixture, sent.number: 1.0 - float(shares.sum())}
 
@@ -200,7 +198,7 @@ class Run:
     def looks_empty(self) -> bool:
         """Whether a hard boundary may leave nothing: sites do not settle, or the mean is on the wrong side of a row."""
         assert self.best is not None
-        return not self.best.error <= _SETTLED or self.best.report.mistakes > 0
+        return not self.best.error <= SETTLED or self.best.report.mistakes > 0
 
     @property
     def mean(self) -> Array:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from .._core.typing import Array
 from ..exceptions import EmptyVersionSpaceError
+from ..grams.separation import separating_coordinates
 from .places import Places
 
 __all__ = ["raise_if_empty"]
@@ -26,19 +26,13 @@ def raise_if_empty(places: Places, target: int, w: Array) -> None:
     met = np.empty((0, rank))
     while (wrong := places.round(_wrong_rows, _together, target, w, max(32, 2 * rank))).size:
         met = np.vstack([met, wrong])
-        answer = linprog(
-            np.r_[np.zeros(rank), -1.0],
-            A_ub=np.c_[-met, np.ones(len(met))],
-            b_ub=np.zeros(len(met)),
-            bounds=[(-1, 1)] * rank + [(None, 1)],
-            method="highs",
-        )
-        if answer.x is None or answer.x[-1] <= 1e-9:
+        answer = separating_coordinates(met)
+        if answer is None:
             raise EmptyVersionSpaceError(
                 "Version space is empty: no function of these features separates the training labels; raise softness "
                 "(or noise) above 0, or use more features."
             )
-        w = answer.x[:-1]
+        w = answer
 
 
 def _wrong_rows(part: Any, memory: Any, target: int, w: Array, most: int) -> tuple[Any, Array]:

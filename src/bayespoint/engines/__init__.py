@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from .ep.engine import EP
+from .ep import EP
 
 __all__ = [
     "EP",
@@ -23,7 +23,7 @@ _COMPILED = {
     "EllipticalSlice": "elliptical_slice",
     "GibbsSampler": "gibbs",
     "Laplace": "laplace",
-    "Margin": "gaussian_margin",
+    "Margin": "margin",
     "Perceptrons": "perceptrons",
 }
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 from numba import njit
-from scipy.linalg import lapack, pinv, solve_triangular
+from scipy.linalg import lapack, pinv
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
+from ..grams.separation import separating_latents
 from ..grams.whitening import Whitened
-from ..problem import Problem, separating_latents
+from ..problem import Problem
 
 __all__ = ["starting_position"]
 
@@ -29,7 +30,7 @@ def starting_position(problem: Problem, white: Whitened, latents: Array | None =
     >>> from bayespoint.engines._start import starting_position
     >>> from bayespoint.grams import whiten
     >>> problem = Problem(np.eye(2), [1, -1], Step())
-    >>> starting_position(problem, whiten(problem))
+    >>> starting_position(problem, problem.whitened())
     array([ 1., -1.])
     """
     if latents is not None:
@@ -67,7 +68,7 @@ def _search(problem: Problem, white: Whitened) -> Array:
         position = white.pull(steps)
         if _separates(problem, white, position):
             return position
-    for coordinates in _candidates(problem.walls(), white):
+    for coordinates in _candidates(problem, white):
         position = _with_noise(problem, white, coordinates)
         if _separates(problem, white, position):
             return position
@@ -77,11 +78,12 @@ def _search(problem: Problem, white: Whitened) -> Array:
     )
 
 
-def _candidates(walls: Problem, white: Whitened) -> Iterator[Array]:
+def _candidates(problem: Problem, white: Whitened) -> Iterator[Array]:
     """Functions that may have the labels of hard walls as their signs, the cheapest first."""
-    factor = white.factor if walls.root is None else walls.root
-    if white.pivots is not None and white.rank == walls.size:
-        yield solve_triangular(factor[white.pivots], walls.y[white.pivots], lower=True)
+    walls, hard = problem.walls(), np.flatnonzero(problem.hard)
+    factor = white.factor[hard]
+    if len(hard) == problem.size == white.rank:
+        yield white.coordinates(problem.y)
     square = factor.T @ factor
     for ridge in 10.0 ** np.arange(-2, -13, -2.0):
         shifted = square + ridge * np.trace(square) / white.rank * np.eye(white.rank)
@@ -90,7 +92,7 @@ def _candidates(walls: Problem, white: Whitened) -> Iterator[Array]:
             yield position
     latents = separating_latents(walls.gram, walls.y)
     if latents is not None:
-        yield white.coordinates(latents) if walls.root is None else pinv(factor) @ latents
+        yield white.coordinates(latents) if len(hard) == problem.size else pinv(factor) @ latents
 
 
 def _separates(problem: Problem, white: Whitened, position: Array) -> bool:

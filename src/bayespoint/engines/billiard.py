@@ -31,14 +31,15 @@ from numba import njit
 
 from .._core.memory import matrix_bytes, refuse_beyond_memory
 from .._core.parallel import in_parallel
+from .._core.random import as_generator
 from .._core.settings import check_at_least
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams.whitening import Whitened, whiten
+from ..grams.whitening import Whitened
 from ..likelihoods import Hinge, Step
-from ..posteriors.gaussian import SampledPosterior
-from ..problem import Problem, as_generator
+from ..posteriors import SampledPosterior
+from ..problem import Problem
 from ._start import starting_position
 
 __all__ = ["Billiard"]
@@ -136,7 +137,7 @@ class Billiard:
             )
 
     def _infer(self, problem: Problem, rng: Any, start: Array | None) -> SampledPosterior:
-        white = whiten(problem)
+        white = problem.whitened()
         walls = Walls.of(problem, white)
         origin = starting_position(problem, white, start)
         streams = as_generator(rng).spawn(self.chains)

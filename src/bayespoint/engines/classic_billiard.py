@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .._core.random import as_generator
 from .._core.settings import check_at_least
 from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams.whitening import whiten
-from ..posteriors.gaussian import SampledPosterior
-from ..problem import Problem, as_generator
+from ..posteriors import SampledPosterior
+from ..problem import Problem
 from ._start import starting_position
 
 __all__ = ["ClassicBilliard"]
@@ -78,7 +78,7 @@ class ClassicBilliard:
         if getattr(problem.likelihood, "noise", 1.0) != 0.0:
             raise InvalidProblemError("ClassicBilliard plays in version space: use a Step likelihood with noise=0.")
         problem.refuse_weights_of_noise()
-        white = whiten(problem)
+        white = problem.whitened()
         if white.dimension < 2:
             raise InvalidProblemError(_LONELY)
         generator = as_generator(rng)

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..exceptions import InvalidProblemError
-from ..grams.whitening import whiten
-from ..posteriors.gaussian import SampledPosterior
+from ..posteriors import SampledPosterior
 from ..problem import Problem
 
 __all__ = ["Corners"]
@@ -61,5 +60,5 @@ class Corners:
         inverse += np.tril(inverse, -1).T
         # |w_i|^2 = alpha_i' G alpha_i = (G^-1)_ii; a column each, in latents f = K alpha
         alpha = problem.y * inverse / np.sqrt(np.diagonal(inverse))
-        white = whiten(problem)
+        white = problem.whitened()
         return SampledPosterior(problem, white, (white.factor.T @ alpha).T[None] * np.sqrt(n))

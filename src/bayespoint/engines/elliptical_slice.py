@@ -13,13 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from .._core.random import as_generator
 from .._core.settings import check_at_least
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..grams.whitening import Whitened, whiten
-from ..posteriors.gaussian import SampledPosterior
-from ..problem import Problem, as_generator
+from ..grams.whitening import Whitened
+from ..posteriors import SampledPosterior
+from ..problem import Problem
 from ._start import starting_position
 from .ep.engine import EP
 
@@ -69,7 +70,7 @@ class EllipticalSlice:
             return self._infer(problem, rng)
 
     def _infer(self, problem: Problem, rng: Any) -> SampledPosterior:
-        white = whiten(problem)
+        white = problem.whitened()
         gaussian = self.ep.infer(problem)
         base = Ellipse(problem, white, gaussian.tau, gaussian.nu)
         rng = as_generator(rng)

@@ -15,13 +15,14 @@ from joblib import delayed
 from numba import njit
 
 from .._core.parallel import in_parallel
+from .._core.random import as_generator
 from .._core.settings import check_at_least
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..grams.whitening import Whitened, whiten
+from ..grams.whitening import Whitened
 from ..likelihoods import Step
-from ..posteriors.gaussian import SampledPosterior
-from ..problem import Problem, as_generator
+from ..posteriors import SampledPosterior
+from ..problem import Problem
 from ._start import starting_position
 
 __all__ = ["GibbsSampler"]
@@ -70,7 +71,7 @@ class GibbsSampler:
         if not isinstance(problem.likelihood, Step):
             raise InvalidProblemError("GibbsSampler samples Step likelihoods alone: use EllipticalSlice.")
         problem.refuse_weights_of_noise()
-        white = whiten(problem)
+        white = problem.whitened()
         start = starting_position(problem, white)
         generator = as_generator(rng)
         tasks = (delayed(_run_chain)(self, problem, white, start, stream) for stream in generator.spawn(self.chains))

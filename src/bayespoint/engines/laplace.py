@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +26,11 @@ from .._core.settings import check_at_least
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams.conditioned import site_gaussian
-from ..grams.rows import KernelRows
+from ..grams import Gram
+from ..grams.gram import above_rounding, conditioned_on
 from ..likelihoods import Hinge
-from ..posteriors.gaussian import EvidenceGradient, GaussianPosterior
-from ..problem import LowRank, Problem
+from ..posteriors import EvidenceGradient, GaussianPosterior
+from ..problem import Problem
 
 __all__ = ["Laplace", "SupportVectors", "support_vectors"]
 
@@ -107,7 +108,8 @@ def support_vectors(
     """
     if not isinstance(problem.likelihood, Hinge):
         raise InvalidProblemError(f"A support vector machine has a hinge, not {problem.likelihood}: use Hinge(C).")
-    gram, y, diag = _signed(problem), problem.y, problem.diag + _residual(problem)
+    y, own = problem.y, _residual(problem)
+    gram, diag = _Signed(problem.gram, y, own), problem.diag + own
     cap = problem.likelihood.C * problem.exponents
     rungs = _rungs(cap * diag) if start is None else 0
     alpha = np.zeros(problem.size) if start is None else np.clip(start, 0.0, cap)
@@ -136,74 +138,40 @@ def _rungs(stiffness: Array) -> int:
 
 @dataclass(frozen=True)
 class _Signed:
-    """The matrix ``y_i K_ij y_j`` of the dual."""
+    """The matrix ``y_i K_ij y_j`` of the dual, residuals on its diagonal."""
 
-    gram: Array
+    gram: Gram
     y: Array
+    residual: Array
 
-    @property
+    @cached_property
     def lengths(self) -> Array:
-        return np.sqrt(np.maximum(np.diagonal(self.gram), 0.0))
+        return np.sqrt(np.maximum(self.gram.diag, 0.0) + self.residual)
 
     def margins(self, alpha: Array) -> Array:
         """``y_i f_i`` of the function with these weights."""
-        latents = np.zeros(len(self.y))
-        _add_rows(self.gram, self.y * alpha, latents)
-        return self.y * latents
+        return self.y * self.gram.times(self.y * alpha) + self.residual * alpha
 
     def block(self, rows: Any) -> Array:
-        block: Array = _signed_block(self.gram, self.y, rows)
-        return block
-
-    def reach(self, alpha: Array) -> float:
-        """Largest sum of the terms that a margin is made of, their signs left out."""
-        return float((np.abs(self.gram) @ alpha).max())
-
-
-@dataclass(frozen=True)
-class _SignedRoot:
-    """The same by the rows ``y_i M_i`` of a factor, and residuals on the diagonal."""
-
-    rows: Array
-    residual: Array
-
-    @property
-    def lengths(self) -> Array:
-        return np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows) + self.residual)
-
-    def margins(self, alpha: Array) -> Array:
-        used = np.flatnonzero(alpha)
-        margins: Array = self.rows @ (alpha[used] @ self.rows[used]) + self.residual * alpha
-        return margins
-
-    def block(self, rows: Any) -> Array:
-        part = self.rows[rows]
-        block: Array = part @ part.T
+        block: Array = self.gram.part(rows).dense * np.multiply.outer(self.y[rows], self.y[rows])
         block.flat[:: len(rows) + 1] += self.residual[rows]
         return block
 
     def reach(self, alpha: Array) -> float:
+        """No margin is made of terms that add up to more, by Cauchy and Schwarz."""
         return float(self.lengths.max(initial=0.0) * (self.lengths @ alpha))
 
 
-def _signed(problem: Problem) -> _Signed | _SignedRoot:
-    if problem.root is None:
-        return _Signed(problem.dense, problem.y)
-    problem.refuse_prior()
-    return _SignedRoot(problem.y[:, None] * problem.root, _residual(problem))
-
-
 def _solve_dual(
-    gram: _Signed | _SignedRoot, cap: Array, alpha: Array, tolerance: float, max_rounds: int
+    gram: _Signed, cap: Array, alpha: Array, tolerance: float, max_rounds: int
 ) -> tuple[Array, float, int, bool]:
     """Rounds of improvement, in place: the pulls at the end, their violation, how many rounds, and whether solved."""
-    lengths = gram.lengths
     pull = 1.0 - gram.margins(alpha)  # what the dual gains by a row's weight, to first order
     violation = np.inf
     for rounds in range(1, max_rounds + 1):
         _improve(gram, cap, alpha, pull, 0.5 * tolerance)
         violation = _violation(pull, alpha, cap)
-        if violation <= tolerance + _ROUNDING * float(lengths.max() * (lengths @ alpha)):  # Cauchy and Schwarz
+        if violation <= tolerance + _ROUNDING * gram.reach(alpha):
             pull = 1.0 - gram.margins(alpha)  # free of what has piled up
             violation = _violation(pull, alpha, cap)
             if violation <= tolerance or violation <= _ROUNDING * gram.reach(alpha):
@@ -222,7 +190,7 @@ def _violation(pull: Array, alpha: Array, cap: Array) -> float:
     return float(_violations(pull, alpha, cap).max(initial=0.0)) / largest
 
 
-def _improve(gram: _Signed | _SignedRoot, cap: Array, alpha: Array, pull: Array, tolerance: float) -> None:
+def _improve(gram: _Signed, cap: Array, alpha: Array, pull: Array, tolerance: float) -> None:
     """Solve the dual, nearly, for some of the rows while the others keep their weights. In place.
 
     The rows are the marginal ones, some that violate their conditions, and some that would if the worst violation were
@@ -349,10 +317,11 @@ def _posterior(problem: Problem, found: SupportVectors) -> GaussianPosterior:
     signed, cap = problem.y * found.alpha, found.cap
     tau = 2 * np.pi * np.square(found.alpha * (cap - found.alpha) / cap)
     nu = signed + tau * found.latents
-    own = _residual(problem)  # a site on a latent with its residual is a weaker one on what the coordinates have
+    own = _residual(problem)  # a site on a latent with its residual is a weaker one on what the Gram matrix has
     shrink = 1 / (1 + tau * own)
-    factor, _, _, variance = site_gaussian(problem, shrink * tau, shrink * nu)
-    log_det = factor.log_det - float(np.log(shrink).sum())
+    gaussian = conditioned_on(problem.gram, shrink * tau, shrink * nu)
+    variance = above_rounding(gaussian.variance, problem.diag)
+    log_det = gaussian.log_det - float(np.log(shrink).sum())
     hinges = np.maximum(0.0, 1.0 - problem.y * found.latents)
     log_peak = -0.5 * float(signed @ found.latents) - float(cap @ hinges)
     log_peak += likelihood.log_kappa * float(problem.exponents.sum())
@@ -363,15 +332,15 @@ def _posterior(problem: Problem, found: SupportVectors) -> GaussianPosterior:
         variance,
         shrink * tau,
         shrink * nu,
-        factor,
+        gaussian,
         log_peak - 0.5 * log_det,
-        _gradient(problem, likelihood, found, factor, shrink * (shrink * variance + own)),
+        _gradient(problem, likelihood, found, gaussian, shrink * (shrink * variance + own)),
         {"support": found, "rounds": found.rounds, "error": found.violation},
     )
 
 
 def _gradient(
-    problem: Problem, likelihood: Hinge, found: SupportVectors, factor: Any, variance: Array
+    problem: Problem, likelihood: Hinge, found: SupportVectors, gaussian: Any, variance: Array
 ) -> EvidenceGradient:
     """Derivative of (32). The peak is stationary in the weights, the curvature moves with those of the marginal rows.
 
@@ -383,7 +352,7 @@ def _gradient(
     slope = 4 * np.pi * (alpha * (cap - alpha) / cap) * (cap - 2 * alpha) / cap  # dtau / dalpha
     implicit = np.zeros(problem.size)
     if marginal.size:
-        block = _block(problem, marginal)
+        block = problem.gram.part(marginal).dense + np.diag(_residual(problem)[marginal])
         target = variance[marginal] * slope[marginal] * y[marginal]
         _, z, failed = lapack.dposv(block, target, lower=1)
         implicit[marginal] = lstsq(block, target, cond=1e-13)[0] if failed else z
@@ -393,17 +362,12 @@ def _gradient(
     d_hard = np.zeros(problem.size)
     d_hard[hard] = y[hard] * cap[hard]
     by_c = float(problem.exponents.sum()) * d_log_kappa - float(cap @ hinges)
-    by_c += -0.5 * float(variance @ d_tau) + 0.5 * float(implicit @ _prior_latents(problem, d_hard))
-    gradient = EvidenceGradient(y * alpha, factor, {"C": by_c}, implicit=implicit)
+    hard_latents = problem.gram.times(d_hard) + _residual(problem) * d_hard
+    by_c += -0.5 * float(variance @ d_tau) + 0.5 * float(implicit @ hard_latents)
+    gradient = EvidenceGradient(y * alpha, gaussian, {"C": by_c}, implicit=implicit)
     if problem.residual is None:
         return gradient
-    return gradient._replace(by_residual=np.diagonal(gradient.gram()).copy())
-
-
-def _prior_latents(problem: Problem, weights: Array) -> Array:
-    """``K weights``, residuals included."""
-    latents: Array = problem.dense @ weights if problem.root is None else problem.root @ (problem.root.T @ weights)
-    return latents + _residual(problem) * weights
+    return gradient._replace(by_residual=np.diagonal(gradient.by_gram()).copy())
 
 
 def _residual(problem: Problem) -> Array:
@@ -411,14 +375,6 @@ def _residual(problem: Problem) -> Array:
     if problem.residual is None:
         return np.zeros(problem.size)
     return problem.residual if problem.weights is None else problem.residual / problem.weights.copies
-
-
-def _block(problem: Problem, rows: Any) -> Array:
-    """``K`` of some rows, residuals included."""
-    part = problem.part(rows)
-    if isinstance(part, LowRank):
-        return part.factor @ part.factor.T + np.diag(_residual(problem)[rows])
-    return part.dense if isinstance(part, KernelRows) else part
 
 
 @njit(cache=True, nogil=True)
@@ -429,17 +385,6 @@ def _add_rows(gram, weights, total):  # type: ignore[no-untyped-def]
             weight, row = weights[i], gram[i]
             for j in range(len(total)):
                 total[j] += weight * row[j]
-
-
-@njit(cache=True, nogil=True)
-def _signed_block(gram, y, rows):  # type: ignore[no-untyped-def]
-    """``y_i K_ij y_j`` of some rows."""
-    block = np.empty((len(rows), len(rows)))
-    for a, i in enumerate(rows):
-        row = gram[i]
-        for b, j in enumerate(rows):
-            block[a, b] = y[i] * y[j] * row[j]
-    return block
 
 
 @njit(cache=True, nogil=True)

@@ -20,15 +20,16 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from numba import njit
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import DotProduct
 
+from .._core.random import as_generator
 from .._core.settings import check_at_least
 from .._core.threads import workers
 from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams.rows import KernelRows, Single
-from ..posteriors.gaussian import ExpandedPosterior
-from ..problem import LowRank, Problem, as_generator
+from ..grams import RowSource
+from ..grams.rows import Single
+from ..posteriors import ExpandedPosterior
+from ..problem import Problem
 
 __all__ = ["Perceptrons"]
 
@@ -133,9 +134,8 @@ class Perceptrons:
         """
         _check(problems, start)
         engine = self if n_jobs is None else replace(self, n_jobs=n_jobs)
-        gram = problems[0].gram
         walls = _Walls(
-            KernelRows(DotProduct(0.0, "fixed"), gram.factor) if isinstance(gram, LowRank) else gram,
+            problems[0].gram.by_rows(),
             np.array([problem.y for problem in problems]),
             problems[0].likelihood.softness,
         )
@@ -173,9 +173,9 @@ class Perceptrons:
 
 
 class _Walls(NamedTuple):
-    """What the perceptrons see: an array or lazy rows, labels of shape (class, n), and the softness."""
+    """What the perceptrons see: rows of the Gram matrix, labels of shape (class, n), and the softness."""
 
-    gram: Any
+    gram: RowSource
     labels: Array
     softness: float
 
@@ -196,7 +196,6 @@ class _Found(NamedTuple):
 def _check(problems: Sequence[Problem], start: Sequence[ExpandedPosterior] | None) -> None:
     if not problems:
         raise InvalidProblemError("There must be at least one problem to solve.")
-    problems[0].refuse_prior()
     if problems[0].residual is not None:
         raise InvalidProblemError("A perceptron knows no residuals: leave them out, or use another engine.")
     for problem in problems:
@@ -276,8 +275,9 @@ def _lockstep(engine: Perceptrons, walls: _Walls, crew: list[_Perceptron], run: 
     """Advance all perceptrons as far as there are rows, compute those waited for, and again."""
     n = walls.labels.shape[1]
     end = np.inf if engine.time_budget is None else time.perf_counter() + engine.time_budget
-    store = _Store(walls.gram, engine.cache_size) if isinstance(walls.gram, KernelRows) else None
-    rows = walls.gram if store is None else store.values
+    held = walls.gram.held
+    store = _Store(walls.gram, walls.labels.shape[1], engine.cache_size) if held is None else None
+    rows = held if store is None else store.values
     slots = np.arange(n, dtype=np.int32) if store is None else store.slots
 
     def advance(p: _Perceptron) -> int:
@@ -297,8 +297,7 @@ def _lockstep(engine: Perceptrons, walls: _Walls, crew: list[_Perceptron], run: 
 class _Store:
     """A bounded number of rows of the Gram matrix, the least used of which make room for new ones."""
 
-    def __init__(self, gram: KernelRows, megabytes: float) -> None:
-        n = len(gram)
+    def __init__(self, gram: RowSource, n: int, megabytes: float) -> None:
         self.gram = gram
         self.capacity = int(min(n, max(1, megabytes * 1e6 // (4 * n))))
         self.values: Single = np.empty((self.capacity, n), dtype=np.float32)

@@ -4,5 +4,6 @@ from ._bayes_point import BayesPointClassifier
 from ._linear_weights import FeatureConfidence
 from ._margin import GaussianMarginClassifier
 from ._svc import BayesianSVC
+from .updating import updated
 
-__all__ = ["BayesPointClassifier", "BayesianSVC", "FeatureConfidence", "GaussianMarginClassifier"]
+__all__ = ["BayesPointClassifier", "BayesianSVC", "FeatureConfidence", "GaussianMarginClassifier", "updated"]

@@ -14,17 +14,18 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from .. import engines, readouts
+from .._core.random import as_generator
 from .._core.settings import Announcing
 from .._core.threads import blas_threads_for
 from .._core.typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..exceptions import InvalidProblemError
-from ..grams.rows import CrossRows
-from ..grams.views import Basis, Exact, Landmarks, Linear, Rows, choose_basis, may_take_landmarks
+from ..grams import Exact, NewPoints, Rows, View, check_gram, choose_view
+from ..grams.views import may_take_landmarks
 from ..kernels import kernel_values, with_bias
-from ..posteriors.gaussian import ExpandedPosterior, GaussianPosterior, Latent, Posterior, SampledPosterior
-from ..problem import Weights, as_generator, check_gram
+from ..posteriors import ExpandedPosterior, GaussianPosterior, Latent, Posterior, SampledPosterior
+from ..problem import Weights
 from ..tuning.climb import Candidate, Model, infer, maximise_evidence
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from ._certificates import seen_by_prior
@@ -156,8 +157,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         return Latent(*self._in_blocks(X, self._latent))
 
-    def _latent(self, cross: Any, diag: Array) -> tuple[Array, ...]:
-        latents = [readouts.latent(posterior, cross, diag) for posterior in self._posteriors]
+    def _latent(self, new: NewPoints) -> tuple[Array, ...]:
+        latents = [readouts.latent(posterior, new) for posterior in self._posteriors]
         return latents[0] if len(latents) == 1 else tuple(np.stack(m, axis=1) for m in zip(*latents, strict=True))
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> Array:
@@ -190,9 +191,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
         new = check_inputs(self, X, pairwise=False)
         kernel, rng = with_bias(self.kernel_, self.bias_), as_generator(random_state)
-        cross = self._basis_.crossing(kernel)(self._points_.transform(new))
         prior = kernel_values(kernel, self._points_.among_themselves(new))
-        drawn = [posterior.functions(cross, prior, n_samples, rng) for posterior in self._posteriors]
+        points = self._basis_.new(kernel)(self._points_.transform(new)).together(prior)
+        drawn = [posterior.at(points).functions(n_samples, rng) for posterior in self._posteriors]
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=2)
 
     def __sklearn_tags__(self) -> Any:
@@ -261,7 +262,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             rng,
             lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
         )
-        inferred = isinstance(engine, EP) and best.basis.X is points.X and isinstance(best.basis, Exact | Linear)
+        inferred = isinstance(engine, EP) and best.basis.X is points.X and best.basis.is_exact
         if inferred and self.class_weight is None:  # else the kernel has been chosen, and the classes are weighted now
             return best
         found, *others = (posterior(one.model) for one in (best, *(other for other, _ in best.alternatives)))
@@ -314,14 +315,14 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             on_iteration=on_iteration,
         )
 
-    def _basis(self, model: Model, X: Any, engine: Any, *, rough: bool = False) -> Basis:
+    def _basis(self, model: Model, X: Any, engine: Any, *, rough: bool = False) -> View:
         """The form of the Gram matrix: exact, or of low rank where that is asked for or pays.
 
         `rough` is good enough to climb the evidence by.
         """
         if getattr(engine, "takes_rows", False) and not self._pairwise:
             return Rows(X)
-        return choose_basis(model.kernel, X, self._rank_limit, self._linear_from, self.random_state, rough=rough)
+        return choose_view(model.kernel, X, self._rank_limit, self._linear_from, self.random_state, rough=rough)
 
     def _sampler(self, model: Model, data: TrainingSet) -> str:
         """The sampler of the house by name: the billiard is faster wherever it can go, see the benchmarks.
@@ -402,7 +403,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "likelihood_": best.model.likelihood,
             "posterior_": best.posteriors[0] if len(classes) == 2 else list(best.posteriors),
             "log_evidence_": best.log_evidence,
-            "approximation_": best.basis.approximation(kernel) if isinstance(best.basis, Landmarks) else None,
+            "approximation_": best.basis.approximation(kernel),
             "_points_": points,
             "_basis_": best.basis,
         }
@@ -411,19 +412,17 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _posteriors(self) -> list[Posterior]:
         return self.posterior_ if isinstance(self.posterior_, list) else [self.posterior_]
 
-    def _in_blocks(self, X: Any, function: Callable[[Any, Array], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """Arrays from what posteriors take of new points (`cross`, `diag`), some points at a time."""
+    def _in_blocks(self, X: Any, function: Callable[[NewPoints], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Arrays from new points, some of them at a time."""
         check_is_fitted(self)
         rows = self._points_.transform(check_inputs(self, X, self._pairwise))
         kernel = with_bias(self.kernel_, self.bias_)
-        crossing = self._basis_.crossing(kernel)
-        size = max((4 if isinstance(self._basis_, Rows) else 1) * _VALUES // self._basis_.X.shape[0], 1000)
+        new = self._basis_.new(kernel)
+        size = max(_VALUES // self._basis_.X.shape[0], 1000)
         parts = []
         with blas_threads_for(self._basis_.X.shape[0]):
             for start in range(0, rows.shape[0], size):
-                cross = crossing(rows[start : start + size])
-                diag = cross.diag if isinstance(cross, CrossRows) else kernel.diag(rows[start : start + size])
-                parts.append(function(cross, diag))
+                parts.append(function(new(rows[start : start + size])))
         return parts[0] if len(parts) == 1 else tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
     def _leave_one_out(self, X: Any, data: TrainingSet) -> Array:

@@ -9,13 +9,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
+from .._core.random import as_generator
 from .._core.typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
+from ..grams import NewPoints
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors.gaussian import ExpandedPosterior, Latent
-from ..problem import Weights, as_generator
+from ..posteriors import ExpandedPosterior, Latent
+from ..problem import Weights
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, named_engine, step_probabilities
 from ._certificates import CertifiedMixin
@@ -338,8 +340,8 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
     def _votes(self, X: Any) -> Array:
         """Class probability of each posterior's positive class, averaged over draws; a column each."""
 
-        def votes(cross: Any, diag: Array) -> tuple[Array]:
-            parts = [readouts.class_probability(posterior, cross, diag) for posterior in self._posteriors]
+        def votes(new: NewPoints) -> tuple[Array]:
+            parts = [readouts.class_probability(posterior, new) for posterior in self._posteriors]
             return (np.stack(parts, axis=1),)
 
         return self._in_blocks(X, votes)[0]

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.random import as_generator
 from .._core.typing import RandomState
 from ..bounds import Certificate, binomial_bound, certify, certify_draws
 from ..exceptions import InvalidProblemError
-from ..grams.views import Landmarks
-from ..posteriors.gaussian import GaussianPosterior
-from ..problem import Problem, Weights, as_generator
+from ..grams import Landmarks
+from ..posteriors import GaussianPosterior
+from ..problem import Problem, Weights
 from ..tuning.climb import Candidate, Model, infer
 from ._provenance import copied, learned_from
 from ._validation import TrainingSet, weights_of

@@ -9,9 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..kernels import with_bias
-from ..kernels.linear import linear_features
-from ..posteriors.gaussian import GaussianPosterior, LowRankSiteFactor
+from ..kernels import kernel_values, linear_features, with_bias
 
 __all__ = ["FeatureConfidence", "LinearWeightsMixin"]
 
@@ -43,6 +41,7 @@ class LinearWeightsMixin:
     kernel_: Any
     bias_: float
     _points_: Any
+    _basis_: Any
     _posteriors: Any
 
     @property
@@ -58,16 +57,11 @@ class LinearWeightsMixin:
     @property
     def covariance_(self) -> Array:
         """Covariance of the weights."""
-        amplitude, _ = self._prior_variances()
-        X = np.asarray(self._points_.X)
-        found = []
-        for posterior in self._posteriors:
-            assert isinstance(posterior, GaussianPosterior)
-            if isinstance(posterior.factor, LowRankSiteFactor):
-                root = posterior.factor.root[:, : X.shape[1]]
-                found.append(amplitude * (root.T @ root))
-            else:
-                found.append(amplitude * (np.eye(X.shape[1]) - amplitude * (X.T @ posterior.factor.dense() @ X)))
+        self._prior_variances()
+        units = np.eye(self._points_.X.shape[1] + 1)[:, 1:]  # the origin, then a step along each feature
+        kernel = with_bias(self.kernel_, self.bias_)
+        new = self._basis_.new(kernel)(units).together(kernel_values(kernel, units))
+        found = [_without_offset(posterior.gaussian.jointly_at(new)[1]) for posterior in self._posteriors]
         return self._squeezed(found)
 
     def feature_confidences(self, feature_names: Any = None) -> list[FeatureConfidence]:
@@ -117,3 +111,10 @@ class LinearWeightsMixin:
 
     def _squeezed(self, values: list[Any]) -> Any:
         return values[0] if len(self.classes_) == 2 else np.stack(values)
+
+
+def _without_offset(covariance: Array) -> Array:
+    """Covariance of the differences from the first value."""
+    rest = covariance[1:] - covariance[:1]
+    differences: Array = rest[:, 1:] - rest[:, :1]
+    return differences

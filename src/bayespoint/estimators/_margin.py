@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.parallel import in_parallel
+from .._core.random import as_generator
 from .._core.typing import Array, RandomState
 from ..bounds import Bound, certify, divergence, gaussian_margin_bound, gaussian_margin_slack_bound
 from ..bounds.posteriors import deviations
@@ -20,8 +21,8 @@ from ..engines.margin.engine import Margin
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors.gaussian import GaussianPosterior, Latent
-from ..problem import Problem, Weights, as_generator
+from ..posteriors import GaussianPosterior, Latent
+from ..problem import Problem, Weights
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, step_probabilities
 from ._callbacks import FitProgress

@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.class_weight import compute_class_weight
 
+from .._core.random import as_generator
 from .._core.typing import Array
 from ..engines import EP
 from ..exceptions import InvalidProblemError
-from ..grams.views import Landmarks, Linear, few_features
-from ..problem import LowRank, as_generator
+from ..grams import Landmarks, Linear, LowRank, view_by_features
 from ..tuning.climb import Candidate, Model
 from ._callbacks import FitProgress
 from ._inputs import Points
@@ -90,7 +90,7 @@ class PartitionedMixin:
             progress.finish()
             model = best.model
         limit = self._limit()  # type: ignore[attr-defined]
-        return model, few_features(model.kernel, points.X, max_rank=limit, rng=rng), points
+        return model, view_by_features(model.kernel, points.X, max_rank=limit, rng=rng), points
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from sklearn.utils.metaestimators import available_if
 from .._core.parallel import in_parallel
 from ..engines import EP
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams.coordinates import NaturalGaussian
-from ..grams.views import SHARE, Exact, Landmarks, Linear, few_features, linear_or_none
+from ..grams import Landmarks, Linear, NaturalGaussian, view_by_features
+from ..grams.views import SHARE, linear_view
 from ..kernels import with_bias
-from ..posteriors.gaussian import GaussianPosterior
+from ..posteriors import GaussianPosterior
 from ..problem import Problem
 from ..tuning.climb import Candidate, Model
 from ._inputs import Points
@@ -136,8 +136,8 @@ class StreamingMixin:
             )
         count = 1 if len(data.classes) == 2 else len(data.classes)
         points = self._batch_points(data.X)
-        basis = linear_or_none(model.kernel, points.X)
-        rank = 0 if basis is None else basis.crossing(model.kernel)(points.X[:1]).shape[1]
+        basis = linear_view(model.kernel, points.X)
+        rank = 0 if basis is None else basis.gram(model.kernel).rank
         self._refuse_bad_kernel(model, points)  # type: ignore[attr-defined]
         return _Stream(model, basis, [NaturalGaussian.standard(rank)] * count, 0.0, 0, 0)
 
@@ -151,15 +151,15 @@ class StreamingMixin:
             basis = replace(basis, X=isometry.X.toarray(), **changes)
         if not all(isinstance(posterior, GaussianPosterior) for posterior in posteriors):
             raise InvalidProblemError("partial_fit goes on from a Gaussian posterior: fit with engine='ep' before it.")
-        if isinstance(basis, Exact):
-            basis = few_features(
+        if not basis.has_coordinates:
+            basis = view_by_features(
                 model.kernel, basis.X, max_rank=self._limit(), tolerance=1e-2 * SHARE, rng=self._landmark_seed()
             )
-            rows = basis.crossing(model.kernel)(basis.X)
+            rows = basis.gram(model.kernel).factor
             prior = NaturalGaussian.standard(rows.shape[1])
             naturals = [prior + NaturalGaussian.of_sites(rows, p.tau, p.nu) for p in posteriors]
         else:
-            naturals = [posterior.natural for posterior in posteriors]
+            naturals = [posterior.gaussian.coordinates for posterior in posteriors]
         if hasattr(self, "n_seen_"):
             seen, counts = self.n_seen_, self.class_count_
         else:

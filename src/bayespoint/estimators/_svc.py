@@ -14,13 +14,15 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ex
 from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
+from .._core.random import as_generator
 from .._core.typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
+from ..grams import NewPoints
 from ..kernels import amplitude, make_kernel, with_bias
 from ..likelihoods import Hinge
-from ..posteriors.gaussian import Latent, SampledPosterior
-from ..problem import Weights, as_generator
+from ..posteriors import Latent, SampledPosterior
+from ..problem import Weights
 from ..tuning.averaging import plausible_candidates
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, named_engine
@@ -369,7 +371,6 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         machines = [support_vectors(posterior.problem) for posterior in best.posteriors]
         signed = np.stack([p.problem.y * m.alpha for p, m in zip(best.posteriors, machines, strict=True)])
         support = np.flatnonzero(np.any(signed != 0, axis=0))
-        root = best.posteriors[0].problem.root
         codes = (best.posteriors[0].problem.y[support] > 0).astype(int)
         if len(classes) > 2:
             codes = np.argmax([posterior.problem.y[support] for posterior in best.posteriors], axis=0)
@@ -382,7 +383,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
             "support_": support,
             "n_support_": np.bincount(codes, minlength=len(classes)),
             "dual_coef_": signed[:, support],
-            "_map_weights_": signed.T if root is None else root.T @ signed.T,
+            "_map_weights_": signed.T,
         }
 
     def _member(self, candidate: Candidate, points: Points, classes: Any) -> BayesianSVC:
@@ -399,26 +400,25 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
     def _point_latent(self, X: Any) -> Array:
         """Latent functions of one classifier each: the support vector machine, or the posterior mean."""
         check_is_fitted(self)
-        if self.probability == "map":
-            weights = self._map_weights_
-        else:
-            weights = np.stack([posterior.mean_weights for posterior in self._posteriors], axis=1)
-        return self._in_blocks(X, lambda cross, _: (cross @ weights,))[0]
+        if self.probability != "map":
+            return np.atleast_2d(self.latent(X).mean.T).T
+        gram = self._posteriors[0].problem.gram
+        return self._in_blocks(X, lambda new: (gram.expansion(new, slice(None), self._map_weights_),))[0]
 
     def _average(self, X: Any) -> tuple[Array, Array]:
         """Log-probabilities of each posterior's positive and negative class, averaged over the posterior."""
         up, down = self._in_blocks(X, self._log_probabilities)
         return up, down
 
-    def _log_probabilities(self, cross: Any, diag: Array) -> tuple[Array, Array]:
+    def _log_probabilities(self, new: NewPoints) -> tuple[Array, Array]:
         ups, downs = [], []
         for posterior in self._posteriors:
             if isinstance(posterior, SampledPosterior):
-                p = np.clip(readouts.class_probability(posterior, cross, diag), 1e-300, 1 - 1e-16)
+                p = np.clip(readouts.class_probability(posterior, new), 1e-300, 1 - 1e-16)
                 ups.append(np.log(p))
                 downs.append(np.log1p(-p))
             else:
-                mean, variance = readouts.latent(posterior, cross, diag)
+                mean, variance = readouts.latent(posterior, new)
                 ups.append(self.likelihood_.log_probability(mean, variance))
                 downs.append(self.likelihood_.log_probability(-mean, variance))
         return np.stack(ups, axis=1), np.stack(downs, axis=1)

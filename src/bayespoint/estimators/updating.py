@@ -10,14 +10,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.random import as_generator
 from .._core.typing import Array
-from ..engines import EP
+from ..engines.ep import add_row
 from ..exceptions import InvalidProblemError
-from ..grams.views import Exact, Landmarks
+from ..grams import NewPoints
+from ..grams.rows import stacked
 from ..grams.whitening import Whitened
-from ..kernels import Isometry, kernel_values, with_bias
-from ..posteriors.gaussian import GaussianPosterior, SampledPosterior
-from ..problem import LowRank, Problem, as_generator
+from ..kernels import Isometry, with_bias
+from ..posteriors import GaussianPosterior, SampledPosterior
+from ..problem import Problem
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier
 from ._certificates import mark_as_added_to
@@ -79,69 +81,48 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     posteriors = list(model._posteriors)
     points = form.X
     if form.isometry is not None:  # its coordinates are right among rows that it knows
-        if not isinstance(model._basis_, Exact):
+        if not model._basis_.is_exact:
             raise InvalidProblemError("Sparse rows with landmarks cannot be updated: fit again, or with max_rank=None.")
         every = sparse.vstack([form.isometry.X, data.X], format="csr")
         form = replace(form, isometry=Isometry(every))
         points, new = np.split(form.isometry.transform(every), [len(points)])
     for i in range(new.shape[0]):
         row = new[i : i + 1]
+        new_points = model._basis_.over(points).new(kernel)
         posteriors = [
-            _with_row(posterior, model._gaussian_engine, kernel, model._basis_, points, row, float(targets[i]), rng)
+            _with_row(posterior, new_points(row), float(targets[i]), model._gaussian_engine.tolerance, rng)
             for posterior, targets in zip(posteriors, data.targets, strict=True)
         ]
-        points = sparse.vstack([points, row], format="csr") if sparse.issparse(points) else np.vstack([points, row])
+        points = stacked(points, row)
     return _refitted(model, Model(kernel, model.likelihood_), posteriors, replace(form, X=points), data.y)
 
 
-def _with_row(
-    posterior: Any, engine: EP, kernel: Any, basis: Any, points: Any, row: Any, y: float, rng: np.random.Generator
-) -> GaussianPosterior | SampledPosterior:
+def _with_row(posterior: Any, new: NewPoints, y: float, tolerance: float, rng: np.random.Generator) -> Any:
     """One more row, of weight one."""
     if isinstance(posterior, SampledPosterior):
-        cross = basis.over(points).crossing(kernel)(row)
-        return _weighted(posterior, cross, float(kernel.diag(row)[0]), y, rng)
+        return _weighted(posterior, new, y, rng)
     if not isinstance(posterior, GaussianPosterior) or posterior.log_evidence is None or "support" in posterior.info:
         raise InvalidProblemError("Updates need expectation propagation or exact draws: use engine='ep' or 'sample'.")
-    problem = posterior.problem
-    if problem.root is None:
-        from ..engines.ep.added_row import add_row
-
-        column = kernel_values(kernel, row, points)[0]
-        return add_row(posterior, column, float(kernel.diag(row)[0]), y, tolerance=engine.tolerance)
-    features = basis.crossing(kernel)(row)
-    residual = None
-    if problem.residual is not None:
-        residual = np.r_[problem.residual, Landmarks.residual(kernel, row, features)]
-    gram = LowRank(np.vstack([problem.root, features]), problem.prior, residual)
-    longer = problem.and_row(gram, y)
-    start: Any = replace(posterior, tau=np.r_[posterior.tau, 0.0], nu=np.r_[posterior.nu, 0.0])
-    return engine.infer(longer, start=start)
+    return add_row(posterior, new, y, tolerance=tolerance)
 
 
-def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, rng: np.random.Generator) -> Any:
+def _weighted(posterior: SampledPosterior, new: NewPoints, y: float, rng: np.random.Generator) -> Any:
     """Draws with one more coordinate, kept in proportion to the likelihood of the new label."""
     if not getattr(posterior.info.get("settings"), "is_exact", False):
         raise InvalidProblemError("Only exact draws can be updated: use engine='sample'.")
     problem, white = posterior.problem, posterior.white
-    features = white.features(cross)[0]
+    features = white.features(new)[0]
     chains, draws, _ = posterior.coordinates.shape
     flat = posterior.coordinates.reshape(chains * draws, -1)
     latent = flat @ features
-    own = max(diag - float(features @ features), 0.0)  # what coordinates so far do not have
+    own = max(float(new.diag[0]) - float(features @ features), 0.0)
     extra = rng.standard_normal(len(flat))
-    grows = white.pivots is not None and own > 1e-12 * diag
-    factor, pivots = np.vstack([white.factor, features]), white.pivots
-    if grows:  # a coordinate of its own
+    root = white.root.with_row(features, own)
+    grows = root.factor.shape[1] > white.rank
+    if grows:
         latent = latent + np.sqrt(own) * extra
-        factor = np.c_[factor, np.append(np.zeros(len(white.factor)), np.sqrt(own))]
-        pivots = np.r_[pivots, len(factor) - 1]
-    if problem.root is None:
-        gram: Any = problem.bordered(cross[0], diag)
-    else:
-        gram = LowRank(factor, residual=None if problem.residual is None else np.r_[problem.residual, own])
-    longer = problem.and_row(gram, y)
-    row = Problem(longer.part([problem.size]), np.array([y]), problem.likelihood, check=False)
+    longer = problem.and_row(new, y)
+    row = Problem(longer.gram.part([problem.size]), np.array([y]), problem.likelihood, check=False)
     log_weight = row.log_likelihood(latent[:, None])[:, 0]
     weight = np.exp(log_weight - log_weight.max())
     effective = weight.sum() ** 2 / np.square(weight).sum()
@@ -154,7 +135,7 @@ def _weighted(posterior: SampledPosterior, cross: Array, diag: float, y: float, 
     if grows:
         coordinates = np.concatenate([coordinates, extra[kept][..., None]], axis=2)
     info = dict(posterior.info) | {"effective": effective}
-    return SampledPosterior(longer, Whitened(factor, pivots, longer.own), coordinates, info=info)
+    return SampledPosterior(longer, Whitened(root, longer.own), coordinates, info=info)
 
 
 def _systematic(share: Array, rng: np.random.Generator) -> Any:

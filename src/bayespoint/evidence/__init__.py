@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
+from .._core.random import as_generator
 from .._core.threads import blas_threads_for
 from ..exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from ..likelihoods import Hinge, Step
-from ..problem import Problem, as_generator
+from ..problem import Problem
 from ._cumulants import cumulant_correction
 from ._paths import PriorPath, TiltedPath, gaussian_path, orthant_of
 from ._stepping import Stones, Walk, explore

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
-from ..posteriors.gaussian import GaussianPosterior
+from ..posteriors import GaussianPosterior
 
 __all__ = ["cumulant_correction"]
 
@@ -84,8 +84,7 @@ def _cumulants(posterior: GaussianPosterior, copies: Array, power: Array) -> tup
 
 def _covariance(posterior: GaussianPosterior) -> Array:
     """Posterior covariance of the latents: ``K - K W K``."""
-    gram = posterior.problem.dense
-    with blas_threads_for(len(gram)):
-        covariance: Array = gram - gram @ posterior.factor.dense() @ gram
+    with blas_threads_for(posterior.problem.size):
+        covariance: Array = posterior.covariance.copy()
     np.fill_diagonal(covariance, posterior.variance)
     return covariance

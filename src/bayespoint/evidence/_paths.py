@@ -21,7 +21,8 @@ from ..engines.billiard import Billiard, Walls, flights, warn_of_drift
 from ..engines.elliptical_slice import Ellipse
 from ..engines.ep.engine import EP
 from ..exceptions import InvalidProblemError
-from ..grams.whitening import Whitened, whiten
+from ..grams import Dense, LowRank
+from ..grams.whitening import Whitened
 from ..likelihoods import Hinge, Step
 from ..problem import Problem
 from ._bridge import tempered
@@ -94,7 +95,7 @@ class PriorPath(Tempered):
             problem = _orthant_problem(problem)
             if not problem.diag.all():
                 problem.raise_if_empty()
-        self.problem, self.white = problem, whiten(problem)
+        self.problem, self.white = problem, problem.whitened()
         self.walls = self.rising = Walls.of(problem, self.white)
         self.is_steep = self.end == np.inf and not slopes
         if self.end < np.inf:
@@ -147,8 +148,8 @@ class TiltedPath(Tempered):
     def __init__(self, problem: Problem) -> None:
         self.orthant = orthant_of(problem)
         factor = self.orthant.factor
-        ordered = Problem(factor @ factor.T, np.ones(len(factor)), Step(), check=False)
-        self.white = Whitened(factor, np.arange(len(factor)), np.zeros(len(factor)))
+        ordered = Problem(LowRank(factor), np.ones(len(factor)), Step(), check=False)
+        self.white = ordered.whitened()
         self.walls = Walls.of(ordered, self.white)
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
@@ -207,7 +208,7 @@ def gaussian_path(problem: Problem) -> SlicePath:
             "A hard wall is no smooth function of a Gaussian site: use method='billiard' or 'tilted'."
         )
     gaussian = EP().infer(problem)
-    return SlicePath(Ellipse(problem, whiten(problem), gaussian.tau, gaussian.nu))
+    return SlicePath(Ellipse(problem, problem.whitened(), gaussian.tau, gaussian.nu))
 
 
 def _orthant_problem(problem: Problem) -> Problem:
@@ -216,7 +217,7 @@ def _orthant_problem(problem: Problem) -> Problem:
     if not own.any():
         return Problem(problem.gram, problem.y, Step(), check=False)  # weights say nothing there
     problem.refuse_weights_of_noise()
-    return Problem(problem.dense + np.diag(own), problem.y, Step(), check=False)
+    return Problem(Dense(problem.dense + np.diag(own)), problem.y, Step(), check=False)
 
 
 def orthant_of(problem: Problem) -> Orthant:
@@ -256,7 +257,7 @@ class LabelPath:
     has_bottom = False
 
     def __init__(self, problem: Problem) -> None:
-        self.white = whiten(problem)
+        self.white = problem.whitened()
         self.walls = Walls.of(problem, self.white)
         self.slope = self.walls.energy
         likelihood, weights = problem.likelihood, problem.exponents

@@ -28,8 +28,10 @@ from .._core.threads import workers
 from .._core.typing import Array, Matrix
 from ..exceptions import InvalidProblemError
 from ..kernels import kernel_values
+from .dense import Dense
+from .gram import Conditioned, Root
 
-__all__ = ["CrossRows", "KernelRows", "as_values"]
+__all__ = ["KernelRows", "RowPoints", "stacked"]
 
 Single = NDArray[np.float32]
 
@@ -85,15 +87,79 @@ class KernelRows:
         """Kernel value of each point with itself."""
         return _diag(self.kernel, self.X)
 
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return len(self)
+
+    rank = size
+
+    @property
+    def residual(self) -> None:
+        """No point has a variance of its own."""
+
+    @property
+    def signature(self) -> Any:
+        """The inputs."""
+        return self.X.toarray() if sparse.issparse(self.X) else self.X
+
     @cached_property
-    def dense(self) -> Array:
-        """The Gram matrix itself, in double precision."""
+    def whole(self) -> Dense:
+        """The Gram matrix itself, in double precision, for those who need all of it."""
         X = self.X.toarray() if sparse.issparse(self.X) and self.kernel.requires_vector_input else self.X
-        return kernel_values(self.kernel, X)
+        return Dense(kernel_values(self.kernel, X))
+
+    @property
+    def dense(self) -> Array:
+        """The Gram matrix as an array."""
+        return self.whole.dense
+
+    def times(self, weights: Array) -> Array:
+        """``K a``, see `Dense.times`."""
+        return self.whole.times(weights)
+
+    def root(self, most: float = 1.0) -> Array | None:
+        """See `Dense.root`."""
+        return self.whole.root(most)
+
+    def whitened(self) -> Root:
+        """See `Dense.whitened`."""
+        return self.whole.whitened()
+
+    def weights(self, rows: Any, alpha: Array) -> Array:
+        """An expansion in all points."""
+        weights = np.zeros(len(self))
+        weights[rows] = alpha
+        return weights
+
+    def length(self, weights: Array) -> float:
+        """See `Dense.length`."""
+        return self.whole.length(weights)
+
+    def conditioned(self, tau: Array, nu: Array) -> Conditioned | None:
+        """See `Dense.conditioned`."""
+        return self.whole.conditioned(tau, nu)
 
     def part(self, rows: Any) -> KernelRows:
         """The same for some of the points."""
         return KernelRows(self.kernel, self.X[rows])
+
+    def expansion(self, new: RowPoints, rows: Any, weights: Array) -> Array:
+        """Values at new points of functions that are expansions in some of the training points."""
+        values = new.columns(rows)  # a copy of them in double precision may be too large
+        return (values @ weights.astype(values.dtype)).astype(np.float64)
+
+    def appended(self, new: RowPoints) -> KernelRows:
+        """With new points as further rows."""
+        return KernelRows(self.kernel, stacked(self.X, new.Z))
+
+    def by_rows(self) -> KernelRows:
+        """This matrix."""
+        return self
+
+    @property
+    def held(self) -> None:
+        """Nothing is in memory."""
 
     def block(self, rows: Any) -> Single:
         """Some rows of the Gram matrix.
@@ -125,9 +191,9 @@ class KernelRows:
 
             list(run(fill, range(tiles.count)))
 
-    def cross(self, Z: Any) -> CrossRows:
-        """Kernel values between new points, the rows of `Z`, and the training points, lazily."""
-        return CrossRows(self, Z)
+    def new(self, Z: Any) -> RowPoints:
+        """New points, whose kernel values with the training points are computed when they are asked for."""
+        return RowPoints(self, Z)
 
     @cached_property
     def _kind(self) -> type[_Products | _Values]:
@@ -146,8 +212,8 @@ class KernelRows:
 
 
 @dataclass(frozen=True, eq=False)
-class CrossRows:
-    """Kernel values between new points and those training points that matter, computed once.
+class RowPoints:
+    """New points by their kernel values with those training points that matter, computed once.
 
     Parameters
     ----------
@@ -161,10 +227,10 @@ class CrossRows:
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import DotProduct
     >>> from bayespoint.grams import KernelRows
-    >>> cross = KernelRows(DotProduct(1.0), np.array([[0.0], [1.0], [2.0]])).cross(np.array([[3.0]]))
-    >>> cross.columns(np.array([0, 2]))
+    >>> new = KernelRows(DotProduct(1.0), np.array([[0.0], [1.0], [2.0]])).new(np.array([[3.0]]))
+    >>> new.columns(np.array([0, 2]))
     array([[1., 7.]], dtype=float32)
-    >>> cross.diag
+    >>> new.diag
     array([10.])
     """
 
@@ -179,23 +245,27 @@ class CrossRows:
     def __len__(self) -> int:
         return int(self.Z.shape[0])
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of the whole matrix: new points, training points."""
-        return len(self), len(self.rows)
-
     @cached_property
     def diag(self) -> Array:
         """Kernel value of each new point with itself."""
         return _diag(self.rows.kernel, self.Z)
 
     @cached_property
-    def dense(self) -> Array:
-        """All kernel values, in double precision: for posteriors that rest on every training point."""
-        X, Z = self.rows.X, self.Z
-        if self.rows.kernel.requires_vector_input:
-            X, Z = (part.toarray() if sparse.issparse(part) else part for part in (X, Z))
-        return kernel_values(self.rows.kernel, Z, X)
+    def cross(self) -> Array:
+        """Kernel values with all training points, in double precision."""
+        return kernel_values(self.rows.kernel, self._plain(self.Z), self._plain(self.rows.X))
+
+    @property
+    def among(self) -> Array:
+        """Kernel values of the new points with each other."""
+        return kernel_values(self.rows.kernel, self._plain(self.Z))
+
+    def together(self, prior: Array) -> RowPoints:
+        """These points know already how they go together."""
+        return self
+
+    def _plain(self, X: Matrix) -> Any:
+        return X.toarray() if sparse.issparse(X) and self.rows.kernel.requires_vector_input else X
 
     def columns(self, which: Any) -> Single:
         """Kernel values with some of the training points; remembered, so that asking again costs nothing.
@@ -224,20 +294,6 @@ class CrossRows:
             self._kept[:] = which, out
         kept: Single = self._kept[1]
         return kept
-
-
-def as_values(cross: Array | CrossRows) -> Array:
-    """Kernel values of new points with all training points as an array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import DotProduct
-    >>> from bayespoint.grams import KernelRows, as_values
-    >>> as_values(KernelRows(DotProduct(1.0), np.array([[0.0], [1.0]])).cross(np.array([[3.0]])))
-    array([[1., 4.]])
-    """
-    return cross.dense if isinstance(cross, CrossRows) else cross
 
 
 class _Tiling:
@@ -448,6 +504,13 @@ def _squares(X: Matrix) -> Array:
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     return np.einsum("ij,ij->i", X, X)
+
+
+def stacked(X: Matrix, Z: Matrix) -> Matrix:
+    """Rows of one matrix above those of another, either of them sparse or not."""
+    if sparse.issparse(X) or sparse.issparse(Z):
+        return sparse.vstack([sparse.csr_array(X), sparse.csr_array(Z)], format="csr")
+    return np.concatenate([X, Z])
 
 
 def _round_up(size: int, multiple: int) -> int:

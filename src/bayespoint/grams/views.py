@@ -1,7 +1,9 @@
-"""The form that the Gram matrix of some points takes, for any kernel: exact, or by features of few dimensions.
+"""Views of the training points: the form that their Gram matrix takes under any kernel.
 
-A basis makes the Gram matrix of its points under a kernel, brings new points into the form that posteriors of such
-problems take (`cross`), and turns the evidence's gradient in the Gram matrix into one in the kernel's parameters.
+A view makes the Gram matrix of its points, brings new points into the form that belongs to it, and turns the evidence's
+derivative in the Gram matrix into one in the kernel's parameters. `Exact` holds all kernel values; `Linear` goes by the
+features of a linear kernel, `Landmarks` by those of a few points that stand for all; `Rows` computes rows when they are
+asked for.
 """
 
 from __future__ import annotations
@@ -9,46 +11,96 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import lapack, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._core.memory import refuse_beyond_memory
+from .._core.random import as_generator
 from .._core.typing import Array
 from ..exceptions import InferenceWarning
-from ..kernels import kernel_values
-from ..kernels.gradients import by_differences, contract_gradient
-from ..kernels.linear import linear_features
-from ..posteriors.gaussian import EvidenceGradient
-from ..problem import LowRank, as_generator
+from ..kernels import by_differences, contract_gradient, kernel_values, linear_features
 from .cholesky import pivoted_cholesky
-from .rows import CrossRows, KernelRows
+from .dense import Dense, DensePoints
+from .factor import FeaturePoints, LowRank
+from .gram import Gram
+from .rows import KernelRows, RowPoints, stacked
 
 __all__ = [
+    "SHARE",
     "Approximation",
-    "Basis",
     "Exact",
     "Landmarks",
     "Linear",
     "Rows",
-    "as_basis",
-    "choose_basis",
-    "few_features",
-    "linear_or_none",
+    "View",
+    "as_view",
+    "choose_view",
+    "linear_view",
     "may_take_landmarks",
+    "view_by_features",
 ]
 
 _JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
-_MANY = 1000  # rows from which landmarks may pay
-_TOO_MANY = 4000  # rows from which they are taken even if they leave out more than they should
-_LARGEST = 1000  # landmarks that are chosen without being asked for
-_ROUGH = 200  # landmarks to climb the evidence by
+_MANY_ROWS = 1000  # from which landmarks may pay
+_TOO_MANY_ROWS = 4000  # from which they are taken even if they leave out more than they should
+_MOST_LANDMARKS = 1000  # that are chosen without being asked for
+_FEW_LANDMARKS = 200  # to climb the evidence by
 _COPIES = 3  # of the Gram matrix that inference on it holds at the same time
 _BEARABLE = 10_000  # rows up to which the exact Gram matrix is worth recommending
 SHARE = 1e-3  # of the prior variance that may be left out
+
+
+class GramSlope(Protocol):
+    """The derivative of some quantity in the Gram matrix."""
+
+    @property
+    def by_residual(self) -> Array | None:
+        """In each row's residual."""
+        ...
+
+    def by_gram(self) -> Array:
+        """The symmetric matrix G with ``dQ = sum_ij G_ij dK_ij``."""
+        ...
+
+    def by_factor(self) -> Array:
+        """``2 G M`` for a Gram matrix ``M M'``: in its factor."""
+        ...
+
+
+class View(Protocol):
+    """Training points, in the form in which their Gram matrix is worked on."""
+
+    @property
+    def X(self) -> Any:
+        """The points."""
+        ...
+
+    is_exact: ClassVar[bool]  # whether nothing of the kernel is left out
+    has_coordinates: ClassVar[bool]  # whether latents are products of few features
+    saw_rows: ClassVar[bool]  # whether the view itself was chosen by looking at the points
+
+    def gram(self, kernel: Kernel) -> Gram:
+        """Gram matrix of the points."""
+        ...
+
+    def new(self, kernel: Kernel) -> Callable[[Any], Any]:
+        """The map from new points to the form in which posteriors of such Gram matrices take them."""
+        ...
+
+    def over(self, X: Any) -> View:
+        """The same for other points."""
+        ...
+
+    def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
+        """Derivative in ``kernel.theta`` from derivatives in the Gram matrix."""
+        ...
+
+    def approximation(self, kernel: Kernel) -> Approximation | None:
+        """What is left out, if anything is."""
+        ...
 
 
 class Approximation(NamedTuple):
@@ -84,53 +136,54 @@ class Approximation(NamedTuple):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Exact:
-    """All kernel values of the points with each other.
+class _WholeKernel:
+    """What views have in common that leave nothing of the kernel out."""
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, n_features)
-        Points, in any form that the kernel takes.
+    is_exact: ClassVar[bool] = True
+    has_coordinates: ClassVar[bool] = False
+    saw_rows: ClassVar[bool] = False
+
+    def approximation(self, kernel: Kernel) -> None:
+        """Nothing is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exact(_WholeKernel):
+    """All kernel values of the points with each other.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from bayespoint.grams import Exact
-    >>> Exact(np.zeros((2, 1))).gram(RBF(1.0))
+    >>> Exact(np.zeros((2, 1))).gram(RBF(1.0)).dense
     array([[1., 1.],
            [1., 1.]])
     """
 
     X: Any
 
-    def gram(self, kernel: Kernel) -> Array:
+    def gram(self, kernel: Kernel) -> Dense:
         """Gram matrix of the points."""
         refuse_beyond_memory(self.X.shape[0], _COPIES, "let landmarks stand for all (max_rank), or take fewer rows")
-        return kernel_values(kernel, self.X)
+        return Dense(kernel_values(kernel, self.X))
 
-    def crossing(self, kernel: Kernel) -> Callable[[Any], Array]:
-        """The map from new points to their kernel values with these."""
-        return lambda Z: kernel_values(kernel, Z, self.X)
+    def new(self, kernel: Kernel) -> Callable[[Any], DensePoints]:
+        """New points by their kernel values with these."""
+        return lambda Z: DensePoints(kernel_values(kernel, Z, self.X), kernel.diag(Z))
 
     def over(self, X: Any) -> Exact:
         """The same for other points."""
         return Exact(X)
 
-    def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
-        """Gradient of the evidence in ``kernel.theta``."""
-        return contract_gradient(kernel, self.X, np.sum([gradient.gram() for gradient in gradients], axis=0))
+    def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
+        """Derivative in ``kernel.theta``."""
+        return contract_gradient(kernel, self.X, np.sum([gradient.by_gram() for gradient in gradients], axis=0))
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class Linear(_WholeKernel):
     """The points themselves as features of a linear kernel; nothing is left out.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-        Points.
 
     Examples
     --------
@@ -144,21 +197,23 @@ class Linear:
 
     X: Any
 
+    has_coordinates: ClassVar[bool] = True
+
     def gram(self, kernel: Kernel) -> LowRank:
         """Features of the points."""
         return LowRank(_linear(kernel, self.X))
 
-    def crossing(self, kernel: Kernel) -> Callable[[Any], Array]:
-        """The map from new points to their features."""
-        return lambda Z: _linear(kernel, Z)
+    def new(self, kernel: Kernel) -> Callable[[Any], FeaturePoints]:
+        """New points by their features."""
+        return lambda Z: FeaturePoints(_linear(kernel, Z))
 
     def over(self, X: Any) -> Linear:
         """The same for other points."""
         return Linear(X)
 
-    def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
-        """Gradient of the evidence in ``kernel.theta``."""
-        g = np.sum([gradient.root() for gradient in gradients], axis=0)
+    def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
+        """Derivative in ``kernel.theta``."""
+        g = np.sum([gradient.by_factor() for gradient in gradients], axis=0)
         return by_differences(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X))))
 
 
@@ -182,14 +237,18 @@ class Landmarks:
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from bayespoint.grams import Landmarks
     >>> X = np.linspace(0, 1, 200)[:, None]
-    >>> basis = Landmarks.among(X, RBF(1.0), tolerance=1e-8, rng=0)
-    >>> basis.gram(RBF(1.0)).factor.shape[1] < 15
+    >>> view = Landmarks.among(X, RBF(1.0), tolerance=1e-8, rng=0)
+    >>> view.gram(RBF(1.0)).rank < 15
     True
     """
 
     X: Any
     landmarks: Any
     keeps_residual: bool = True
+
+    is_exact: ClassVar[bool] = False
+    has_coordinates: ClassVar[bool] = True
+    saw_rows: ClassVar[bool] = True
 
     @classmethod
     def among(
@@ -200,25 +259,19 @@ class Landmarks:
 
     def gram(self, kernel: Kernel) -> LowRank:
         """Features of the points, and the variance that each point has beside them."""
-        features = self.crossing(kernel)(self.X)
-        return LowRank(features, residual=self.residual(kernel, self.X, features) if self.keeps_residual else None)
+        points = self.new(kernel)(self.X)
+        return LowRank(points.features, residual=points.residual if self.keeps_residual else None)
 
-    @staticmethod
-    def residual(kernel: Kernel, X: Any, features: Array) -> Array:
-        """Prior variance of points that their features do not have."""
-        left: Array = kernel.diag(X) - np.einsum("ij,ij->i", features, features)
-        return np.maximum(left, 0.0)
-
-    def crossing(self, kernel: Kernel) -> Callable[[Any], Array]:
-        """The map from new points to their features."""
+    def new(self, kernel: Kernel) -> Callable[[Any], FeaturePoints]:
+        """New points by their features."""
         triangle = self._triangle(kernel)
 
-        def features(Z: Any) -> Array:
+        def points(Z: Any) -> FeaturePoints:
             values = kernel_values(kernel, Z, self.landmarks)
             solved: Array = solve_triangular(triangle, values.T, lower=True, check_finite=False, overwrite_b=True)
-            return solved.T
+            return FeaturePoints(solved.T, kernel.diag(Z))
 
-        return features
+        return points
 
     def over(self, X: Any) -> Landmarks:
         """The same for other points."""
@@ -228,18 +281,18 @@ class Landmarks:
         self, kernel: Kernel, *, max_rank: int | None = None, tolerance: float = 1e-6, rng: Any = None
     ) -> Landmarks:
         """With more landmarks among the points, where those so far leave too much out; the old ones come first."""
-        start = self.crossing(kernel)(self.X)
+        start = self.new(kernel)(self.X).features
         found = pivoted_cholesky(kernel, self.X, max_rank=max_rank, tolerance=tolerance, rng=rng, start=start)
-        return replace(self, landmarks=_stacked(self.landmarks, self.X[found.pivots]))
+        return replace(self, landmarks=stacked(self.landmarks, self.X[found.pivots]))
 
-    def slope(self, kernel: Kernel, gradients: Sequence[EvidenceGradient]) -> Array:
-        """Gradient of the evidence in ``kernel.theta``.
+    def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
+        """Derivative in ``kernel.theta``.
 
         With ``A = K_xz K_zz^-1`` the Gram matrix changes by ``dK_xz A' + A dK_zx - A dK_zz A'``.
         """
         triangle = self._triangle(kernel)
-        features = self.crossing(kernel)(self.X)
-        g = np.sum([gradient.root() for gradient in gradients], axis=0)  # 2 G M
+        features = self.new(kernel)(self.X).features
+        g = np.sum([gradient.by_factor() for gradient in gradients], axis=0)  # 2 G M
         outer = solve_triangular(triangle, g.T, lower=True, trans=1).T  # 2 G A
         inner = 0.5 * solve_triangular(triangle, features.T @ outer, lower=True, trans=1)  # A'G A
         slope = contract_gradient(kernel, self.X, outer, self.landmarks)
@@ -252,13 +305,11 @@ class Landmarks:
 
     def approximation(self, kernel: Kernel) -> Approximation:
         """What the features leave out at the points."""
-        prior = np.asarray(kernel.diag(self.X), dtype=np.float64)
-        features = self.crossing(kernel)(self.X)
-        left = self.residual(kernel, self.X, features)
+        points = self.new(kernel)(self.X)
+        prior, left = points.diag, points.residual
         safe = np.maximum(prior, np.finfo(float).tiny)
-        return Approximation(
-            features.shape[1], len(prior), float(left.sum() / max(prior.sum(), 1e-300)), float((left / safe).max())
-        )
+        rank, share = points.features.shape[1], float(left.sum() / max(prior.sum(), 1e-300))
+        return Approximation(rank, len(prior), share, float((left / safe).max()))
 
     def _triangle(self, kernel: Kernel) -> Array:
         gram = kernel_values(kernel, self.landmarks)
@@ -272,13 +323,8 @@ class Landmarks:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(_WholeKernel):
     """Kernel values row by row, when an engine asks for them: the Gram matrix is never held.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, n_features)
-        Points.
 
     Examples
     --------
@@ -295,24 +341,22 @@ class Rows:
         """Gram matrix of the points, not yet computed."""
         return KernelRows(kernel, self.X)
 
-    def crossing(self, kernel: Kernel) -> Callable[[Any], CrossRows]:
-        """The map from new points to their kernel values with these, computed for points that matter."""
-        return KernelRows(kernel, self.X).cross
+    def new(self, kernel: Kernel) -> Callable[[Any], RowPoints]:
+        """New points, whose kernel values with these are computed for points that matter."""
+        return KernelRows(kernel, self.X).new
 
     def over(self, X: Any) -> Rows:
         """The same for other points."""
         return Rows(X)
 
-
-def _stacked(X: Any, Z: Any) -> Any:
-    if sparse.issparse(X) or sparse.issparse(Z):
-        return sparse.vstack([sparse.csr_array(X), sparse.csr_array(Z)], format="csr")
-    return np.concatenate([X, Z])
+    def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
+        """Derivative in ``kernel.theta``, on the whole matrix."""
+        return Exact(self.X).slope(kernel, gradients)
 
 
-def choose_basis(
+def choose_view(
     kernel: Kernel, X: Any, max_rank: int | str | None, linear_from: int = 0, rng: Any = None, *, rough: bool = False
-) -> Basis:
+) -> View:
     """The form of the Gram matrix that suits a kernel and a number of points.
 
     A linear kernel with fewer features than points goes by its features, which is exact. Beyond 1,000 points
@@ -336,40 +380,40 @@ def choose_basis(
 
     Returns
     -------
-    Basis
+    View
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint.grams import choose_basis
+    >>> from bayespoint.grams import choose_view
     >>> X = np.linspace(0, 1, 2000)[:, None]
-    >>> len(choose_basis(RBF(0.2), X, "auto").landmarks) < 30
+    >>> len(choose_view(RBF(0.2), X, "auto").landmarks) < 30
     True
-    >>> type(choose_basis(RBF(0.2), X, None)).__name__
+    >>> type(choose_view(RBF(0.2), X, None)).__name__
     'Exact'
     """
     n = X.shape[0]
     wants_linear = linear_from == 0 or max_rank is not None
-    if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_or_none(kernel, X)) is not None:
+    if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_view(kernel, X)) is not None:
         return linear
     if max_rank is None or not may_take_landmarks(n, max_rank):
         return Exact(X)
     auto = max_rank == "auto"
-    limit = _LARGEST if auto else int(max_rank)
-    basis = Landmarks.among(
+    limit = _MOST_LANDMARKS if auto else int(max_rank)
+    view = Landmarks.among(
         X,
         kernel,
-        max_rank=min(limit, _ROUGH) if rough else limit,
+        max_rank=min(limit, _FEW_LANDMARKS) if rough else limit,
         tolerance=SHARE,
         rng=as_generator(0 if rng is None else rng),
     )
     if rough:
-        return replace(basis, keeps_residual=False)
+        return replace(view, keeps_residual=False)
     if not auto:
-        return basis
-    found = basis.approximation(kernel)
-    if found.left_out > SHARE and n <= _TOO_MANY:
+        return view
+    found = view.approximation(kernel)
+    if found.left_out > SHARE and n <= _TOO_MANY_ROWS:
         return Exact(X)
     if found.left_out > 10 * SHARE:
         exact = ", or set it to None for the exact Gram matrix" if n <= _BEARABLE else ""
@@ -378,22 +422,15 @@ def choose_basis(
             InferenceWarning,
             stacklevel=2,
         )
-    return basis
+    return view
 
 
 def may_take_landmarks(n: int, max_rank: int | str | None) -> bool:
-    """Whether landmarks may stand for n points.
-
-    Examples
-    --------
-    >>> from bayespoint.grams import may_take_landmarks
-    >>> may_take_landmarks(1000, "auto"), may_take_landmarks(1000, 50), may_take_landmarks(5000, "auto")
-    (False, True, True)
-    """
-    return max_rank is not None and (max_rank != "auto" or n > _MANY)
+    """Whether landmarks may stand for n points."""
+    return max_rank is not None and (max_rank != "auto" or n > _MANY_ROWS)
 
 
-def few_features(
+def view_by_features(
     kernel: Kernel, X: Any, *, max_rank: int | None = None, tolerance: float = SHARE, rng: Any = None
 ) -> Linear | Landmarks:
     """Features of a linear kernel as they are, of any other kernel by landmarks among the points.
@@ -402,23 +439,23 @@ def few_features(
     --------
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint.grams import few_features
-    >>> len(few_features(RBF(1.0), np.linspace(0, 1, 100)[:, None], rng=0).landmarks) < 10
+    >>> from bayespoint.grams import view_by_features
+    >>> len(view_by_features(RBF(1.0), np.linspace(0, 1, 100)[:, None], rng=0).landmarks) < 10
     True
     """
-    linear = linear_or_none(kernel, X)
+    linear = linear_view(kernel, X)
     return linear or Landmarks.among(X, kernel, max_rank=max_rank, tolerance=tolerance, rng=rng)
 
 
-def linear_or_none(kernel: Kernel, X: Any) -> Linear | None:
+def linear_view(kernel: Kernel, X: Any) -> Linear | None:
     """Features of a linear kernel; None for any other, or for points that are no array.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint.grams import linear_or_none
-    >>> linear_or_none(RBF(1.0), np.eye(2)) is None
+    >>> from bayespoint.grams import linear_view
+    >>> linear_view(RBF(1.0), np.eye(2)) is None
     True
     """
     return None if linear_features(kernel, X[:1]) is None else Linear(X)
@@ -430,17 +467,14 @@ def _linear(kernel: Kernel, X: Any) -> Array:
     return features
 
 
-Basis = Exact | Linear | Landmarks | Rows
-
-
-def as_basis(X: Any) -> Any:
-    """Points as an exact basis; a basis as it is.
+def as_view(X: Any) -> Any:
+    """Points as an exact view; a view as it is.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.grams import as_basis
-    >>> type(as_basis(np.eye(2))).__name__
+    >>> from bayespoint.grams import as_view
+    >>> type(as_view(np.eye(2))).__name__
     'Exact'
     """
-    return X if hasattr(X, "crossing") else Exact(X)
+    return X if hasattr(X, "gram") else Exact(X)

@@ -8,10 +8,12 @@ import numpy as np
 from scipy.linalg import null_space
 
 from .. import readouts
+from .._core.random import as_generator
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
+from ..grams import Dense
 from ..likelihoods import Hinge, Step
-from ..problem import Problem, as_generator
+from ..problem import Problem
 from ._sphere import Map, along, arcs, cell_outline, tangents, trace_ball, unit
 from ._style import BLUE, GREEN, INK, ORANGE, VERMILLION, new_axes, pick_one
 
@@ -117,7 +119,7 @@ class VersionSpaceDisplay:
 
         rows, signs = _checked(X, y)
         rng = as_generator(random_state)
-        gram = rows @ rows.T
+        gram = Dense(rows @ rows.T)
         posterior = Billiard(draws=max(n_draws, 1000), chains=1).infer(Problem(gram, signs, Step()), rng=rng)
         weights = posterior.alpha[0] @ rows
         beyond = null_space(rows)  # what few rows leave open is as under the prior

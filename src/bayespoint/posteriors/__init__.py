@@ -1,0 +1,16 @@
+"""What engines return. Immutable; everything else is a function of it (see `bayespoint.readouts`)."""
+
+from .drawn import ExpandedPosterior, SampledPosterior
+from .gaussian import EvidenceGradient, GaussianPosterior
+from .latent import Latent
+from .protocol import At, Posterior
+
+__all__ = [
+    "At",
+    "EvidenceGradient",
+    "ExpandedPosterior",
+    "GaussianPosterior",
+    "Latent",
+    "Posterior",
+    "SampledPosterior",
+]

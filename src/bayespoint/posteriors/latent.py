@@ -12,7 +12,6 @@ from ..problem import Problem
 
 __all__ = [
     "Latent",
-    "above_rounding",
     "correlated",
     "disagreement_of_draws",
     "draws_to_arviz",
@@ -33,19 +32,6 @@ class Latent(NamedTuple):
 
     mean: Array
     variance: Array
-
-
-def above_rounding(variance: Array, prior: Any) -> Array:
-    """Variances with a floor where rounding takes over, never zero: a latent that is always zero has a marginal too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.posteriors import above_rounding
-    >>> above_rounding(np.array([0.5, -1e-17, 0.0]), np.array([1.0, 1.0, 0.0])) > 0
-    array([ True,  True,  True])
-    """
-    return np.maximum(variance, np.maximum(1e-12 * np.asarray(prior), np.finfo(float).tiny))
 
 
 def leave_one_out_of_draws(problem: Problem, latents: Array) -> Latent:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.random import as_generator
 from .._core.typing import Array
-from ..problem import Weights, as_generator
+from ..problem import Weights
 from .climb import Candidate, infer_quietly
 
 __all__ = ["Weighted", "plausible_candidates"]

@@ -13,14 +13,15 @@ from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._core.parallel import in_parallel
+from .._core.random import as_generator
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..engines.ep.engine import EP
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams.views import as_basis
+from ..grams.views import as_view
 from ..likelihoods import Likelihood
-from ..posteriors.gaussian import GaussianPosterior, Posterior
-from ..problem import Problem, Weights, as_generator
+from ..posteriors import GaussianPosterior, Posterior
+from ..problem import Problem, Weights
 
 _NOWHERE = 1e10  # negative log-evidence where there is none
 _POLISHED = 60  # rows up to which the maximum is followed down to rounding: cheap there, and as reproducible
@@ -103,7 +104,7 @@ class Candidate:
         """Gradient of the log-evidence in ``model.theta``."""
         gradients = [p.evidence_gradient for p in self.posteriors if isinstance(p, GaussianPosterior)]
         by_name = [np.sum([gradient.likelihood[name] for gradient in gradients]) for name in self.model.free]
-        return np.r_[as_basis(X).slope(self.model.kernel, gradients), by_name]
+        return np.r_[as_view(X).slope(self.model.kernel, gradients), by_name]
 
 
 def infer(
@@ -129,7 +130,7 @@ def infer(
     >>> len(infer(Model(RBF(1.0), Step(softness=1.0)), X, [y, -y], None, EP()).posteriors)
     2
     """
-    basis = as_basis(X)
+    basis = as_view(X)
     gram = basis.gram(model.kernel)
     problems = [Problem(gram, y, model.likelihood, weights, check=False) for y in targets]
     streams = as_generator(rng).spawn(len(problems))  # one for each, so that n_jobs changes nothing
@@ -168,7 +169,7 @@ def maximise_evidence(
     ----------
     model : Model
         Where to start, and what is free.
-    X : ndarray of shape (n, n_features) or Basis
+    X : ndarray of shape (n, n_features) or View
         Training inputs, see `bayespoint.grams`.
     targets : sequence of ndarray of shape (n,)
         Labels -1 and +1; several vectors (one class against the rest) share the kernel.

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Sum
 
+from .._core.random import as_generator
 from .._core.typing import Array
 from ..evidence.svm.gradients import normaliser_gradient, normaliser_slope
-from ..grams.views import as_basis
+from ..grams.views import as_view
 from ..likelihoods import Hinge
-from ..posteriors.gaussian import GaussianPosterior
-from ..problem import Problem, Weights, as_generator
+from ..posteriors import GaussianPosterior
+from ..problem import Problem, Weights
 from .climb import Candidate, Model, infer, infer_quietly
 
 __all__ = ["at_fixed_product", "is_no_better_than_a_coin", "maximise_normalised_evidence", "normalise"]
@@ -136,7 +137,7 @@ class _Slopes:
     def __init__(
         self, X: Any, targets: Any, weights: Any, engine: Any, kind: str, rng: np.random.Generator, n_jobs: int | None
     ) -> None:
-        self.basis, self.data = as_basis(X), (targets, weights, engine)
+        self.basis, self.data = as_view(X), (targets, weights, engine)
         self.kind, self.rng, self.n_jobs = kind, rng, n_jobs
         self.draws = int(np.clip(20_000 / len(targets[0]), 40, 200))  # many rows average out by themselves
         self.end: Array | None = None
@@ -254,7 +255,7 @@ def _slope_at_fixed_product(
     for posterior in candidate.posteriors:
         assert isinstance(posterior, GaussianPosterior)
         gradient = posterior.evidence_gradient
-        by_amplitude = float(np.sum(gradient.gram() * posterior.problem.dense))
+        by_amplitude = float(np.sum(gradient.by_gram() * posterior.problem.dense))
         naive += gradient.likelihood["C"] - by_amplitude
     problem: Problem = candidate.posteriors[0].problem
     norm, _, end = normaliser_slope(problem, seed, kind, draws=draws, start=start)

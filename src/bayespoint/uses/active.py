@@ -16,14 +16,15 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .. import readouts
+from .._core.random import as_generator
 from .._core.typing import Array
 from ..estimators._base import KernelClassifier
 from ..estimators._certificates import mark_as_added_to
 from ..estimators.updating import updated
 from ..exceptions import InvalidProblemError
-from ..posteriors.gaussian import SampledPosterior
+from ..grams import NewPoints
+from ..posteriors import SampledPosterior
 from ..posteriors.latent import spread_out
-from ..problem import as_generator
 
 __all__ = ["ActiveLearner", "Asked", "query", "utilities"]
 
@@ -72,13 +73,13 @@ def utilities(model: Any, X_pool: Any, strategy: str = "bald") -> Array:
         )
     posteriors = [_thinned(posterior) for posterior in classifier._posteriors]
     if len(posteriors) > 1:
-        gains = classifier._in_blocks(rows, lambda *at: (_several_classes(posteriors, at, strategy),))[0]
+        gains = classifier._in_blocks(rows, lambda new: (_several_classes(posteriors, new, strategy),))[0]
     elif strategy == "bald":
         by_draws = isinstance(posteriors[0], SampledPosterior)
         gain = _of_draws if by_draws else readouts.mutual_information
-        gains = classifier._in_blocks(rows, lambda *at: (gain(posteriors[0], *at),))[0]
+        gains = classifier._in_blocks(rows, lambda new: (gain(posteriors[0], new),))[0]
     else:
-        share = classifier._in_blocks(rows, lambda *at: (readouts.vote(posteriors[0], *at),))[0]
+        share = classifier._in_blocks(rows, lambda new: (readouts.vote(posteriors[0], new),))[0]
         gains = _bits(np.stack([share, 1 - share], axis=1))
     return gains
 
@@ -306,9 +307,10 @@ def _largest(gains: Array, n: int) -> Any:
     return top[np.argsort(-gains[top], kind="stable")][:n]
 
 
-def _of_draws(posterior: SampledPosterior, cross: Array, diag: Array) -> Array:
+def _of_draws(posterior: SampledPosterior, new: NewPoints) -> Array:
     """Mutual information of label and function: the entropy of the draws' mean less the mean of their entropies."""
-    (means,), own = posterior.outputs(cross, diag)  # thinned: one chain
+    at = posterior.at(new)
+    (means,), own = at.outputs, at.orthogonal  # thinned: one chain
     z = ndtri((0.5 + np.random.default_rng(0).permutation(len(means))) / len(means))
     total, noise = np.zeros(len(own)), np.zeros(len(own))
     for mean, one in zip(means, z, strict=True):
@@ -320,10 +322,10 @@ def _of_draws(posterior: SampledPosterior, cross: Array, diag: Array) -> Array:
     return gains
 
 
-def _several_classes(posteriors: Sequence[Any], at: tuple[Any, Array], strategy: str) -> Array:
+def _several_classes(posteriors: Sequence[Any], new: NewPoints, strategy: str) -> Array:
     """Mutual information of label and functions, or the division of votes, by draws of all classes' latents."""
     z = ndtri(qmc.Sobol(len(posteriors), rng=0).random(_CLASS_DRAWS))
-    moments = [readouts.latent(posterior, *at) for posterior in posteriors]
+    moments = [readouts.latent(posterior, new) for posterior in posteriors]
     mean, sd = np.stack([m for m, _ in moments], axis=1), np.sqrt(np.stack([v for _, v in moments], axis=1))
     likelihood = posteriors[0].problem.likelihood
     total, noise = np.zeros(mean.shape), np.zeros(len(mean))

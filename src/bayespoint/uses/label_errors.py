@@ -24,7 +24,7 @@ from .._core.typing import Array
 from ..estimators import BayesianSVC, BayesPointClassifier
 from ..exceptions import InvalidProblemError
 from ..likelihoods import Step
-from ..posteriors.gaussian import ExpandedPosterior, GaussianPosterior, Posterior, SampledPosterior
+from ..posteriors import ExpandedPosterior, GaussianPosterior, Posterior, SampledPosterior
 
 __all__ = ["LabelErrors", "find_label_errors"]
 
@@ -288,7 +288,7 @@ _Score = Callable[[list[Posterior]], Array]
 def _score_of_two(method: str) -> _Score:
     """P(wrong) at each row from the one posterior of two classes."""
 
-    def score(posteriors: list[Posterior]) -> Array:
+    def score(posteriors: list[Any]) -> Array:
         (posterior,) = posteriors
         likelihood, y, power = posterior.problem.likelihood, posterior.problem.y, posterior.problem.exponents
         noise = likelihood.noise if isinstance(likelihood, Step) else 0.0
@@ -313,7 +313,7 @@ def _flipped(noise: float, z: Array, power: Array) -> Array:
 def _score_of_several(codes: Any) -> _Score:
     """P(wrong) at each row from posteriors of each class against the rest."""
 
-    def score(posteriors: list[Posterior]) -> Array:
+    def score(posteriors: list[Any]) -> Array:
         likelihood, rows = posteriors[0].problem.likelihood, np.arange(len(codes))
         if not isinstance(likelihood, Step) or likelihood.noise == 0:
             wrong = [likelihood.disagreement(p.problem.y, *p.leave_one_out) for p in posteriors]

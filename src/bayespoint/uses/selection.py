@@ -15,11 +15,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from .._core.random import as_generator
 from .._core.typing import Array, RandomState
 from ..bounds import Certificate
 from ..estimators._certificates import certificate, random_part, refuse_if_learned, with_held_out
 from ..exceptions import InvalidProblemError
-from ..problem import as_generator
 
 __all__ = ["BoundSearch", "certify"]
 

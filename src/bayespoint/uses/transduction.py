@@ -14,7 +14,8 @@ from .. import readouts
 from .._core.typing import Array
 from ..estimators._base import KernelClassifier
 from ..exceptions import InvalidProblemError
-from ..posteriors.gaussian import SampledPosterior
+from ..grams import NewPoints
+from ..posteriors import SampledPosterior
 
 __all__ = ["ClosestClassifier", "JointLabels", "closest_classifier", "joint_label_probabilities"]
 
@@ -110,7 +111,7 @@ class ClosestClassifier:
     Attributes
     ----------
     weights : ndarray
-        Of its latent function.
+        Of its latent function, in the whitened coordinates of the posterior.
     disagreement : float
         Share of the inputs on which it does not decide as the vote does.
     disagreement_of_the_mean : float
@@ -124,13 +125,14 @@ class ClosestClassifier:
     """
 
     model: Any
+    posterior: SampledPosterior
     weights: Any
     disagreement: float
     disagreement_of_the_mean: float
 
     def decision_function(self, X: Any) -> Array:
         """Its latent function at new inputs."""
-        return self.model._in_blocks(X, lambda cross, _: (cross @ self.weights,))[0]
+        return self.model._in_blocks(X, lambda new: (self.posterior.white.features(new) @ self.weights,))[0]
 
     def predict(self, X: Any) -> Any:
         """Its labels of new inputs."""
@@ -173,12 +175,11 @@ def closest_classifier(model: KernelClassifier, X: Any) -> ClosestClassifier:
     flat = posterior.coordinates.reshape(-1, posterior.white.rank)
     candidates = np.vstack([flat, posterior.centre])
 
-    def compare(cross: Any, diag: Array) -> tuple[Array]:
-        vote = readouts.vote(posterior, cross, diag) > 0.5
-        signs = posterior.white.features(cross) @ candidates.T > 0
+    def compare(new: NewPoints) -> tuple[Array]:
+        vote = readouts.vote(posterior, new) > 0.5
+        signs = posterior.white.features(new) @ candidates.T > 0
         return ((signs != vote[:, None]).astype(np.float32),)
 
     disagreement = model._in_blocks(X, compare)[0].mean(axis=0)
     best = len(candidates) - 1 if disagreement[-1] <= disagreement.min() else int(np.argmin(disagreement))
-    weights = posterior.white.weights(candidates[best])
-    return ClosestClassifier(model, weights, float(disagreement[best]), float(disagreement[-1]))
+    return ClosestClassifier(model, posterior, candidates[best], float(disagreement[best]), float(disagreement[-1]))

@@ -12,7 +12,7 @@ guides these steps, so it is carried on to the next row by the rank-k formula al
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ from scipy.linalg import lapack
 
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
-from ...exceptions import InvalidProblemError
-from ...posteriors.gaussian import GaussianPosterior
-from .engine import EP, _Anderson, _evaluate, _matched, _posterior, _Rows, _Sites, _State
+from ...grams import NewPoints
+from ...posteriors import GaussianPosterior
+from .engine import EP, posterior_of_state
+from .sites import Rows, Sites, State, evaluate, matched, settle
 
 __all__ = ["GrownPosterior", "add_row"]
 
@@ -46,27 +47,26 @@ class GrownPosterior(GaussianPosterior):
     >>> from bayespoint import Problem, Step
     >>> from bayespoint.engines import EP
     >>> from bayespoint.engines.ep import add_row
+    >>> from bayespoint.grams import DensePoints
     >>> one = EP().infer(Problem(np.eye(1), [1], Step(softness=1.0)))
-    >>> add_row(one, np.array([0.5]), 1.0, -1.0).near_covariance.shape
+    >>> add_row(one, DensePoints([[0.5]], [1.0]), -1.0).near_covariance.shape
     (2, 2)
     """
 
     near_covariance: Array = field(default_factory=lambda: np.empty((0, 0)))
 
 
-def add_row(
-    posterior: GaussianPosterior, column: Array, diag: float, y: float, *, tolerance: float = 1e-6
-) -> GrownPosterior:
+def add_row(posterior: GaussianPosterior, new: NewPoints, y: float, *, tolerance: float = 1e-6) -> GaussianPosterior:
     """The posterior with one more row, of weight one, as if it had been there from the beginning.
+
+    Where latents have few coordinates a fit from the old sites is as fast as this, and done instead.
 
     Parameters
     ----------
     posterior : GaussianPosterior
-        By expectation propagation on a dense Gram matrix.
-    column : ndarray of shape (n,)
-        Kernel values of the new row with the others.
-    diag : float
-        Kernel value of the new row with itself.
+        By expectation propagation.
+    new : NewPoints
+        The new row: one point, as the posterior takes it.
     y : float
         Its label, -1 or +1.
     tolerance : float, default=1e-6
@@ -74,7 +74,7 @@ def add_row(
 
     Returns
     -------
-    GrownPosterior
+    GaussianPosterior
 
     Examples
     --------
@@ -82,32 +82,34 @@ def add_row(
     >>> from bayespoint import Problem, Step
     >>> from bayespoint.engines import EP
     >>> from bayespoint.engines.ep import add_row
+    >>> from bayespoint.grams import DensePoints
     >>> gram, y = np.full((3, 3), 0.5) + 0.5 * np.eye(3), np.array([1.0, -1.0, 1.0])
     >>> two = EP().infer(Problem(gram[:2, :2], y[:2], Step(softness=1.0)))
     >>> three = EP().infer(Problem(gram, y, Step(softness=1.0)))
-    >>> bool(np.allclose(add_row(two, gram[2, :2], 1.0, 1.0).mean, three.mean, atol=1e-6))
+    >>> bool(np.allclose(add_row(two, DensePoints(gram[2:, :2], [1.0]), 1.0).mean, three.mean, atol=1e-6))
     True
     """
-    if posterior.problem.root is not None:
-        raise InvalidProblemError("Rows are added one by one to a dense problem only: start EP from the old sites.")
     n = posterior.problem.size
+    problem = posterior.problem.and_row(new, y)
+    if problem.gram.rank < problem.size:
+        start: Any = replace(posterior, tau=np.r_[posterior.tau, 0.0], nu=np.r_[posterior.nu, 0.0])
+        return EP(tolerance=tolerance).infer(problem, start=start)
     with blas_threads_for(n):
-        problem = posterior.problem.and_row(posterior.problem.bordered(column, diag), y)
-        rows = _Rows.of(problem)
-        guide = _Guide.of(posterior, column, diag)
-        sites = _Sites(np.r_[posterior.tau / rows.copies[:n], 0.0], np.r_[posterior.nu / rows.copies[:n], 0.0])
+        rows = Rows.of(problem)
+        guide = _Guide.of(posterior, new)
+        sites = Sites(np.r_[posterior.tau / rows.copies[:n], 0.0], np.r_[posterior.nu / rows.copies[:n], 0.0])
         state = _settle(rows, guide, sites, _NEAR)
         guide = guide.moved_to(rows, state.sites)
         for looks in range(1, 5):
-            exact = _evaluate(rows, state.sites)
+            exact = evaluate(rows, state.sites)
             if exact is None:
                 break
             if exact.error <= tolerance:
                 info = {"sweeps": looks, "updates": "one row", "error": exact.error}
-                return _grown(_posterior(problem, rows, exact, info), guide)
+                return _grown(posterior_of_state(problem, rows, exact, info), guide)
             state = _settle(rows, guide.around(rows, exact), state.sites, 0.1 * tolerance)
-        start: Any = _Sites(rows.copies * state.sites.tau, rows.copies * state.sites.nu)
-        return _grown(EP(tolerance=tolerance).infer(problem, start=start), guide)
+        settled: Any = Sites(*state.sites.times(rows.copies))
+        return _grown(EP(tolerance=tolerance).infer(problem, start=settled), guide)
 
 
 def _grown(posterior: GaussianPosterior, guide: _Guide) -> GrownPosterior:
@@ -126,16 +128,15 @@ class _Guide:
     squares: Array
 
     @classmethod
-    def of(cls, posterior: GaussianPosterior, column: Array, diag: float) -> _Guide:
-        near = isinstance(posterior, GrownPosterior)
-        old = posterior.near_covariance if near else posterior.covariance  # type: ignore[attr-defined]
+    def of(cls, posterior: GaussianPosterior, new: NewPoints) -> _Guide:
+        old = posterior.near_covariance if isinstance(posterior, GrownPosterior) else posterior.covariance
         n = len(old)
-        explained = posterior.factor.apply(column)  # type: ignore[union-attr]
+        own_mean, own_variance = posterior.gaussian.at(new)
         covariance = np.empty((n + 1, n + 1))
         covariance[:n, :n] = old
-        covariance[n, :n] = covariance[:n, n] = column - posterior.problem.dense @ explained
-        covariance[n, n] = diag - column @ explained
-        mean = np.r_[posterior.mean, column @ posterior.alpha]
+        covariance[n, :n] = covariance[:n, n] = posterior.gaussian.with_training(new)[0]
+        covariance[n, n] = own_variance[0]
+        mean = np.r_[posterior.mean, own_mean]
         variance = np.r_[posterior.variance, covariance[n, n]]
         tau, nu = np.r_[posterior.tau, 0.0], np.r_[posterior.nu, 0.0]
         return cls(tau, nu, mean, variance, covariance, np.square(covariance))
@@ -162,7 +163,7 @@ class _Guide:
         _, _, solved, failed = lapack.dgesv(columns[some] + np.diag(1 / d_tau[some]), columns.T)
         return columns, None if failed else solved.T
 
-    def moved_to(self, rows: _Rows, sites: _Sites) -> _Guide:
+    def moved_to(self, rows: Rows, sites: Sites) -> _Guide:
         """With the covariance at other sites, nearly; moments are those of here."""
         d_tau = rows.copies * sites.tau - self.tau
         moved = np.flatnonzero(np.abs(d_tau) * self.variance > 0.1 * _LARGE)
@@ -174,34 +175,20 @@ class _Guide:
         covariance = self.covariance - solved @ columns.T
         return _Guide(self.tau, self.nu, self.mean, self.variance, covariance, np.square(covariance))
 
-    def around(self, rows: _Rows, exact: _State) -> _Guide:
+    def around(self, rows: Rows, exact: State) -> _Guide:
         """The same around moments that are exact."""
         tau, nu = rows.copies * exact.sites.tau, rows.copies * exact.sites.nu
         return _Guide(tau, nu, exact.mean, exact.var, self.covariance, self.squares)
 
 
-def _settle(rows: _Rows, guide: _Guide, sites: _Sites, tolerance: float) -> _State:
-    """Sweeps until sites stand still; those of `EP`, with moments from the guide."""
-    mixing = _Anderson(3, rows.copies)
-    state = best = _guided(rows, guide, sites, guide.mean)
-    for sweep in range(_SWEEPS):
-        if best.error <= tolerance or not np.isfinite(state.error):
-            break
-        proposal = mixing.propose(state) if sweep else state.target
-        if rows.log_concave:
-            proposal = proposal.where(proposal.tau >= 0, state.target)
-        state = _guided(rows, guide, proposal, state.mean)
-        best = state if state.error < best.error else best
-    return best
+def _settle(rows: Rows, guide: _Guide, sites: Sites, tolerance: float) -> State:
+    """Sweeps until sites stand still, with moments from the guide."""
 
+    def guided(sites: Sites, last: State) -> State:
+        tau, nu = sites.times(rows.copies)
+        moments = guide.moments(tau, nu, last.mean)
+        state = None if moments is None else matched(rows, sites, *moments)
+        return state or State.improper(sites, last.mean, guide.variance)
 
-def _guided(rows: _Rows, guide: _Guide, sites: _Sites, last: Array) -> _State:
-    """As `_evaluate` of `EP`, with moments from the guide; of infinite error where they are not proper."""
-    tau, nu = rows.copies * sites.tau, rows.copies * sites.nu
-    moments = guide.moments(tau, nu, last)
-    nothing: Any = None
-    state = None
-    if moments is not None:
-        mean, var = moments
-        state = _matched(rows, sites, nothing, nu - tau * mean, mean, var)
-    return state or _State(sites, nothing, nothing, last, guide.variance, nothing, nothing, nothing, sites, np.inf)
+    start = guided(sites, State.improper(sites, guide.mean, guide.variance))
+    return settle(rows, start, guided, tolerance=tolerance, max_sweeps=_SWEEPS)[0]

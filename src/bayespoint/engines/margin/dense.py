@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack, qr
 
+from ... import grams
 from ..._core.typing import Array
+from ...grams import Gram
+from ...grams.gram import pivoted_root
 
-__all__ = ["Dense", "Solver", "cholesky", "pivoted_factor"]
+__all__ = ["Dense", "Solver", "cholesky"]
 
 Solver = Callable[[Array], Array]
 
@@ -51,7 +54,7 @@ class Dense:
     @cached_property
     def root(self) -> Array:
         """``M`` with ``M M' = K``."""
-        return pivoted_factor(self.gram)
+        return pivoted_root(self.gram, by_row=True)[0]
 
     def latents(self, signed: Array) -> Array:
         """``K a``: values at the rows of the function with weights a."""
@@ -60,6 +63,10 @@ class Dense:
     def rows(self, chosen: Any) -> Dense:
         """The same for some of the rows."""
         return Dense(self.gram[np.ix_(chosen, chosen)])
+
+    def as_gram(self) -> Gram:
+        """As any Gram matrix."""
+        return grams.Dense(self.gram)
 
     def for_newton(self) -> Dense:
         """The form in which steps are cheapest: this one."""
@@ -170,18 +177,6 @@ class DenseCovariance(NamedTuple):
         rest[np.arange(n), np.arange(n)] += 2.0
         half = blas.dtrsm(1.0, cholesky(rest), scaled, lower=1, overwrite_b=1)
         return blas.dsyrk(0.5, half, beta=0.5, c=squares, trans=1, lower=1, overwrite_c=1)
-
-
-def pivoted_factor(gram: Array) -> Array:
-    """``M`` with ``M M' = gram`` and as many columns as the numerical rank, each row with an error beside its norm."""
-    n, norms = len(gram), np.sqrt(np.diagonal(gram))
-    norms = np.where(norms > 0, norms, 1.0)
-    correlation = gram / norms / norms[:, None]
-    lower, pivots, rank, _ = lapack.dpstrf(correlation.T, tol=n * np.finfo(float).eps, lower=1, overwrite_a=1)
-    factor = np.empty((n, rank))
-    factor[pivots - 1] = np.tril(lower[:, :rank])
-    factor *= norms[:, None]
-    return factor
 
 
 def cholesky(matrix: Array) -> Array:

@@ -11,11 +11,11 @@ from scipy.special import ndtri
 from ..._core.settings import check_at_least
 from ..._core.threads import blas_threads_for
 from ...exceptions import InvalidProblemError
-from ...grams.conditioned import site_gaussian
+from ...grams.gram import above_rounding, conditioned_on
 from ...likelihoods import Step
-from ...posteriors.gaussian import EvidenceGradient, GaussianPosterior
+from ...posteriors import EvidenceGradient, GaussianPosterior
 from ...problem import Problem
-from .solver import Factor, MarginSolution, bound_minimising, gaussian_margin, margin_geometry
+from .solver import MarginSolution, bound_minimising, gaussian_margin, margin_geometry
 
 __all__ = ["Margin"]
 
@@ -114,7 +114,6 @@ class Margin:
             raise InvalidProblemError(
                 f"A Gaussian margin machine asks for signs alone: use Step(), not {problem.likelihood}."
             )
-        problem.refuse_prior()
         return _posterior(problem, self._solve(problem, start), self)
 
     def _solve(self, problem: Problem, start: GaussianPosterior | None) -> MarginSolution:
@@ -128,7 +127,7 @@ class Margin:
             return hildreth(
                 problem.dense, problem.y, self.phi, price, self.margin, tolerance=self.tolerance, max_sweeps=sweeps
             )
-        geometry = margin_geometry(problem.dense) if problem.root is None else Factor(problem.root)
+        geometry = margin_geometry(problem.gram)
         if self.slack == "deviation":
             return bound_minimising(geometry, problem.y, self.phi, price, self.margin, tolerance=self.tolerance)
         return gaussian_margin(
@@ -148,17 +147,17 @@ def _posterior(problem: Problem, found: MarginSolution, settings: Margin) -> Gau
     signed = problem.y * found.alpha
     nu = signed + found.beta * found.latents
     with blas_threads_for(problem.size):
-        factor, _, _, variance = site_gaussian(problem, found.beta, nu)
+        gaussian = conditioned_on(problem.gram, found.beta, nu)
     info = {"solution": found, "settings": settings, "error": found.gap}
     return GaussianPosterior(
         problem,
         signed,
         found.latents,
-        variance,
+        above_rounding(gaussian.variance, problem.diag),
         found.beta,
         nu,
-        factor,
+        gaussian,
         None,
-        EvidenceGradient(signed, factor, {}),
+        EvidenceGradient(signed, gaussian, {}),
         info,
     )

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ..._core.typing import Array
-from ...grams.conditioned import root_of_precision
+from ...grams import LowRank
+from ...grams.factor import root_of_precision
 from .dense import Dense, Solver, cholesky
 
 __all__ = ["Factor"]
@@ -53,6 +54,10 @@ class Factor(NamedTuple):
     def rows(self, chosen: Any) -> Factor:
         """The same for some of the rows."""
         return Factor(self.factor[chosen])
+
+    def as_gram(self) -> LowRank:
+        """As any Gram matrix."""
+        return LowRank(self.factor)
 
     def for_newton(self) -> Dense | Factor:
         """The form in which steps are cheapest: the Gram matrix if the rows are few beside the parameters."""

@@ -14,7 +14,7 @@ the mean and r (r + 1) / 2 for the covariance.
 
 from __future__ import annotations
 
-from ..._core.typing import Array
+from ...grams import Gram
 from .dense import Dense
 from .factor import Factor
 
@@ -25,26 +25,18 @@ _LOW_RANK = 0.7  # of n: below that the factor is cheaper
 Geometry = Dense | Factor
 
 
-def margin_geometry(gram: Array) -> Geometry:
-    """The cheaper form of a Gram matrix: a factor by pivoted Cholesky if its rank is low.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-        Symmetric positive semi-definite.
-
-    Returns
-    -------
-    Dense or Factor
+def margin_geometry(gram: Gram) -> Geometry:
+    """Where steps are cheaper: in as many dimensions as there are rows, or in those of a factor of low rank.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayespoint.engines.margin import margin_geometry
-    >>> margin_geometry(np.ones((4, 4))).factor
+    >>> from bayespoint.grams import Dense
+    >>> margin_geometry(Dense(np.ones((4, 4)))).factor
     array([[1.], [1.], [1.], [1.]])
-    >>> margin_geometry(np.eye(4)).size
+    >>> margin_geometry(Dense(np.eye(4))).size
     4
     """
-    dense = Dense(gram)
-    return dense if dense.root.shape[1] >= _LOW_RANK * len(gram) else Factor(dense.root)
+    root = gram.root(_LOW_RANK)
+    return Dense(gram.dense) if root is None else Factor(root)

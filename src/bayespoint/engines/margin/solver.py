@@ -26,7 +26,7 @@ import numpy as np
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
 from ...exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
-from ...problem import LowRank, separating_latents
+from ...grams.separation import separating_latents
 from .geometry import Dense, Factor, Geometry, margin_geometry
 from .interior import Machine, Point, evaluate, relative_gap, solve
 
@@ -323,8 +323,7 @@ def _refuse_inseparable(machine: Machine, point: Point) -> None:
     if np.isfinite(point.primal) or not hard.size:
         return
     part = machine.geometry.rows(hard)
-    gram = LowRank(part.factor) if isinstance(part, Factor) else part.gram
-    if separating_latents(gram, machine.y[hard]) is None:
+    if separating_latents(part.as_gram(), machine.y[hard]) is None:
         raise EmptyVersionSpaceError(
             "No function of this kernel separates the training labels, so no margin can be kept without slack: "
             "use a finite C."

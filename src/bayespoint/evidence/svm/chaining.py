@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...grams.whitening import whiten
 from ...likelihoods import Hinge
 from ...problem import Problem
 
@@ -25,7 +24,7 @@ def chained_log_evidence(problem: Problem, kind: str, sweeps: int, rng: np.rando
     assert isinstance(likelihood, Hinge)
     model = problem.y, problem.exponents, _KINDS.index(kind), likelihood.C, likelihood.log_kappa
     problem.refuse_weights_of_noise()
-    factor = np.ascontiguousarray(whiten(problem).whole_factor)
+    factor = np.ascontiguousarray(problem.whitened().whole_factor)
     z = rng.standard_normal(factor.shape[1])
     value, variance, step = 0.0, 0.0, 0.5
     for k in range(problem.size):

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from ..._core.random import as_generator
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
 from ...engines.elliptical_slice import Ellipse
 from ...engines.ep.engine import EP
 from ...engines.laplace import Laplace
 from ...exceptions import InvalidProblemError
-from ...grams.whitening import whiten
 from ...likelihoods import Hinge, HingeSum
-from ...problem import Problem, Weights, as_generator
+from ...problem import Problem, Weights
 from .. import Estimate, check_effort, cumulant_correction, log_evidence, warn_if_short
 from .._paths import LabelPath, SlicePath
 from .._stepping import Walk, explore
@@ -187,7 +187,7 @@ class Survival(Ellipse):
 
     def __init__(self, problem: Problem, share: Array | None = None, n: int | None = None) -> None:
         problem.refuse_weights_of_noise()
-        super().__init__(problem, whiten(problem).spelt_out(), np.zeros(problem.size), np.zeros(problem.size))
+        super().__init__(problem, problem.whitened().spelt_out(), np.zeros(problem.size), np.zeros(problem.size))
         self.share = np.full(problem.size, 1 / problem.size) if share is None else share
         self.n = problem.size if n is None else n
         self.sum = HingeSum(hinge_of(problem).C)

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from ..._core.random import as_generator
 from ..._core.typing import Array
 from ...exceptions import InvalidProblemError
-from ...grams.whitening import whiten
+from ...grams import check_gram
 from ...likelihoods import Hinge
-from ...problem import Problem, as_generator, check_gram
+from ...problem import Problem
 from .._paths import SlicePath
 from .._stepping import explore
 from .evidences import Survival
@@ -63,7 +64,7 @@ def sample_svm_prior(gram: Any, rng: Any = None, size: int = 1) -> Array:
     >>> sample_svm_prior(np.eye(4), rng=0, size=2).shape
     (2, 4)
     """
-    white = whiten(_problem(gram, 1.0))
+    white = _problem(gram, 1.0).whitened()
     return white.latents(as_generator(rng).standard_normal((size, white.rank)))
 
 
@@ -138,7 +139,7 @@ def _problem(gram: Any, C: float) -> Problem:
 
 
 def _by_restarts(problem: Problem, n: int, share: Array, rng: np.random.Generator, max_starts: int) -> SVMData:
-    white, hinge = whiten(problem), problem.likelihood
+    white, hinge = problem.whitened(), problem.likelihood
     assert isinstance(hinge, Hinge)
     batch = 256
     for _ in range(0, max_starts, batch):

@@ -11,18 +11,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
 from scipy.special import expit, logsumexp
 
+from ..._core.random import as_generator
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
 from ...engines.billiard import Billiard
 from ...engines.ep.engine import EP
 from ...engines.laplace import Laplace
 from ...exceptions import InvalidProblemError
-from ...grams.whitening import whiten
-from ...posteriors.gaussian import EvidenceGradient
-from ...problem import Problem, as_generator
+from ...posteriors import EvidenceGradient
+from ...problem import Problem
 from .. import Estimate
 from .._bridge import variance_of_mean
 from .evidences import hinge_of, normaliser_path
@@ -45,13 +44,14 @@ class DrawnGradient(NamedTuple):
     pull: Array  # (chain, draw, n)
     alpha: Array
     by_c: Array  # (chain, draw)
+    by_residual: None = None
 
     def along(self, change: Array) -> Array:
         """Derivative by each draw as the Gram matrix moves by `change`."""
         values: Array = ((self.pull @ change) * self.alpha).sum(axis=-1)
         return values
 
-    def gram(self) -> Array:
+    def by_gram(self) -> Array:
         """The symmetric matrix G with ``d log_evidence = sum_ij G_ij dK_ij``."""
         n = self.pull.shape[-1]
         g = self.pull.reshape(-1, n).T @ self.alpha.reshape(-1, n) / self.by_c.size
@@ -87,12 +87,12 @@ class SvmGradient(NamedTuple):
         if isinstance(self.naive, DrawnGradient):
             naive: Any = self.naive.along(change)
         else:
-            naive = float(np.sum(self.naive.gram() * change))
+            naive = float(np.sum(self.naive.by_gram() * change))
         return self._difference(naive, None if self.norm is None else self.norm.along(change))
 
-    def gram(self) -> Array:
+    def by_gram(self) -> Array:
         """The symmetric matrix G with ``d log_evidence = sum_ij G_ij dK_ij``."""
-        return self.naive.gram() if self.norm is None else self.naive.gram() - self.norm.gram()
+        return self.naive.by_gram() if self.norm is None else self.naive.by_gram() - self.norm.by_gram()
 
     @staticmethod
     def _difference(naive: Any, norm: Array | None) -> Estimate:
@@ -142,7 +142,7 @@ def svm_evidence_gradient(
         raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
     if method not in ("ep", "laplace", "sampled"):
         raise InvalidProblemError(f"method must be 'ep', 'laplace' or 'sampled', got {method!r}.")
-    if problem.root is not None:
+    if problem.gram.rank < problem.size:
         raise InvalidProblemError("Derivatives in the Gram matrix need a dense one: pass an array, not a factor.")
     rng = as_generator(rng)
     naive: EvidenceGradient | DrawnGradient
@@ -227,11 +227,9 @@ def normaliser_slope(
 
 def _drawn(problem: Problem, theta: Array, slopes: Array, by_c: Array) -> DrawnGradient:
     with blas_threads_for(problem.size):
-        white = whiten(problem)
-        pivots, triangle = white.pivots, white.factor[white.pivots]
-        alpha = np.zeros_like(theta)
-        flat = theta[..., pivots].reshape(-1, white.rank)
-        alpha[..., pivots] = cho_solve((triangle, True), flat.T).T.reshape(*theta.shape[:-1], -1)
+        white = problem.whitened()
+        flat = white.root.coordinates(theta.reshape(-1, problem.size).T).T
+        alpha = white.weights(flat).reshape(theta.shape)
         spanning = white.weights(white.pull(slopes))  # A'g
     return DrawnGradient(slopes - 0.5 * spanning, alpha, by_c)
 

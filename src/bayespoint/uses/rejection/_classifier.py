@@ -18,9 +18,9 @@ from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, _check_y, _num_samples, check_is_fitted
 
+from ..._core.random import as_generator
 from ..._core.typing import Array, RandomState
 from ...exceptions import InferenceWarning, InvalidProblemError
-from ...problem import as_generator
 from ..metrics import RejectionCurve, rejection_curve
 from ._labels import all_classes, common_type, in_columns, reject_label
 from .thresholds import check_settings, rows_needed, threshold_for_rate, threshold_for_risk

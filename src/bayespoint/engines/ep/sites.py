@@ -1,0 +1,225 @@
+"""Sites of expectation propagation: what one sweep works out, and the iteration that lets them settle.
+
+Numbers are lines of Algorithm 3.5 of Rasmussen & Williams (2006), with all sites at once where the book has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._core.typing import Array
+from ...grams import Gram
+from ...problem import Problem, Weights
+
+__all__ = ["ALARMING", "PATIENCE", "SETTLED", "Rows", "Sites", "State", "evaluate", "matched", "settle"]
+
+SETTLED = 1e-3  # an error that rounding can leave on an ill-conditioned Gram matrix, and that no figure shows
+ALARMING = 5e-2  # an error, over all sites together, that may show in probabilities
+PATIENCE = 15  # sweeps without progress after which a settled result is taken
+_IDLE = 8  # sweeps without progress after which smaller steps are taken
+_HALVINGS = 12  # of a step towards sites that make no proper Gaussian
+
+
+class Rows(NamedTuple):
+    """The problem as the loops see it."""
+
+    gram: Gram
+    y: Array
+    likelihood: Any
+    copies: Array
+    power: Array
+
+    @classmethod
+    def of(cls, problem: Problem) -> Rows:
+        """From a problem."""
+        return cls.weighted(problem.gram, problem.y, problem.likelihood, problem.weights)
+
+    @classmethod
+    def weighted(cls, gram: Gram, y: Array, likelihood: Any, weights: Weights | None) -> Rows:
+        """From its parts."""
+        ones = np.ones(len(y))
+        return cls(gram, y, likelihood, *((ones, ones) if weights is None else weights))
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether no site has a negative precision."""
+        log_concave: bool = self.likelihood.is_log_concave
+        return log_concave
+
+    def seen(self, cavity_var: Array, some: Any = slice(None)) -> Array:
+        """Variance that the likelihood sees: of the latent with its residual."""
+        residual = self.gram.residual
+        return cavity_var if residual is None else cavity_var + residual[some]
+
+    def match(self, cavity_mean: Array, cavity_var: Array, some: Any = slice(None)) -> tuple[Array, Array, Array]:
+        """Log-normalisers, and sites on the latents, or on that part of them that the Gram matrix has.
+
+        The likelihood sees the latent with its residual; a site of precision tau there is one of precision
+        ``1 / (1 / tau + residual)`` and the same mean here.
+        """
+        seen = self.seen(cavity_var, some)
+        log_z, tau, nu = self.likelihood.site(self.y[some], cavity_mean, seen, self.power[some])
+        if self.gram.residual is None:
+            return log_z, tau, nu
+        shrink = 1 / (1 + tau * self.gram.residual[some])
+        return log_z, tau * shrink, nu * shrink
+
+
+class Sites(NamedTuple):
+    """Natural parameters of one copy of each site."""
+
+    tau: Array
+    nu: Array
+
+    @classmethod
+    def zero(cls, n: int) -> Sites:
+        """Sites that say nothing."""
+        return cls(np.zeros(n), np.zeros(n))
+
+    def where(self, condition: Any, other: Sites) -> Sites:
+        """These where the condition holds, the others elsewhere."""
+        return Sites(np.where(condition, self.tau, other.tau), np.where(condition, self.nu, other.nu))
+
+    def towards(self, other: Sites, step: float) -> Sites:
+        """A part of the way to other sites."""
+        return Sites(self.tau + step * (other.tau - self.tau), self.nu + step * (other.nu - self.nu))
+
+    def times(self, copies: Array) -> tuple[Array, Array]:
+        """All copies of each site together."""
+        return copies * self.tau, copies * self.nu
+
+
+class State(NamedTuple):
+    """Sites, the Gaussian they make, the sites that moment matching asks for, and how far these are."""
+
+    sites: Sites
+    gaussian: Any
+    mean: Array
+    var: Array
+    cavity_mean: Array
+    cavity_var: Array
+    log_z: Array
+    target: Sites
+    error: float
+
+    @classmethod
+    def improper(cls, sites: Sites, mean: Array, var: Array) -> State:
+        """Of sites that make no proper Gaussian."""
+        nothing: Any = None
+        return cls(sites, nothing, mean, var, nothing, nothing, nothing, sites, np.inf)
+
+
+def evaluate(rows: Rows, sites: Sites) -> State | None:
+    """One sweep's worth of work: marginals, cavities, matched sites. None if the Gaussian is not proper."""
+    gaussian = rows.gram.conditioned(*sites.times(rows.copies))  # lines 10 to 12
+    return None if gaussian is None else matched(rows, sites, gaussian.mean, gaussian.variance, gaussian)
+
+
+def matched(rows: Rows, sites: Sites, mean: Array, var: Array, gaussian: Any = None) -> State | None:
+    """Cavities of given marginals, and the sites that moment matching asks for."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cavity_precision = 1 / var - sites.tau  # line 4
+        cavity_mean = (mean / var - sites.nu) / cavity_precision  # line 5
+    if not (np.all(var > 0) and np.all(cavity_precision > 0) and np.isfinite(cavity_mean).all()):
+        return None
+    cavity_var = 1 / cavity_precision
+    log_z, new_tau, new_nu = rows.match(cavity_mean, cavity_var)  # lines 6 to 8
+    target = Sites(np.maximum(new_tau, 0.0) if rows.log_concave else new_tau, new_nu)
+    if not (np.isfinite(target.tau).all() and np.isfinite(target.nu).all()):
+        return None
+    change = np.square((target.tau - sites.tau) * var) + np.square(target.nu - sites.nu) * var
+    error = float(np.sqrt((rows.copies * change).sum()))
+    return State(sites, gaussian, mean, var, cavity_mean, cavity_var, log_z, target, error)
+
+
+def settle(
+    rows: Rows,
+    state: State,
+    evaluate: Callable[[Sites, State], State | None],
+    *,
+    tolerance: float,
+    max_sweeps: int,
+    memory: int = 3,
+) -> tuple[State, int]:
+    """Sweeps until sites stand still, or stop getting better: the best state, and how many sweeps it took.
+
+    Anderson mixing of the last sweeps takes the place of damping. Where that leads nowhere (many copies overshoot
+    together) the sites go on from the best point in smaller steps, without mixing.
+    """
+    mixing = Anderson(memory, rows.copies)
+    best, idle, damping = state, 0, 1.0
+    for sweep in range(1, max_sweeps + 1):
+        if state.error <= tolerance or (best.error <= SETTLED and idle > PATIENCE):
+            return best, sweep - 1
+        if idle > _IDLE and best.error > SETTLED:
+            state, idle, damping = best, 0, 0.3 * damping
+            mixing = Anderson(memory, rows.copies)
+        proposal = mixing.propose(state) if sweep > 1 and damping == 1.0 else state.target
+        if rows.log_concave:  # extrapolation must not leave the cone of proper sites
+            proposal = proposal.where(proposal.tau >= 0, state.target)
+        if damping < 1.0:
+            proposal = state.sites.towards(proposal, damping)
+        new = back_off(evaluate, state, proposal)
+        if new is None:
+            return best, sweep
+        state = new
+        idle = 0 if state.error < 0.9 * best.error else idle + 1
+        best = state if state.error < best.error else best
+    return best, max_sweeps
+
+
+def back_off(evaluate: Callable[[Sites, State], State | None], old: State, new: Sites) -> State | None:
+    """The state at new sites, the step to them halved until the Gaussian is proper."""
+    for halvings in range(_HALVINGS):
+        state = evaluate(old.sites.towards(new, 0.5**halvings) if halvings else new, old)
+        if state is not None:
+            return state
+    return None
+
+
+class Anderson:
+    """Anderson mixing: the next sites from the residuals of the last sweeps, rows weighted by their copies."""
+
+    def __init__(self, memory: int, copies: Array) -> None:
+        self.memory, self.weight = memory, np.sqrt(np.r_[copies, copies])
+        self.targets: list[Array] = []
+        self.residuals: list[Array] = []
+
+    def propose(self, state: State) -> Sites:
+        """From the state of this sweep, which is remembered."""
+        target = np.r_[state.target.tau, state.target.nu]
+        residual = target - np.r_[state.sites.tau, state.sites.nu]
+        keep = slice(-self.memory - 1, None)
+        self.targets = [*self.targets, target][keep]
+        self.residuals = [*self.residuals, residual][keep]
+        if self.memory == 0 or len(self.targets) < 2:
+            return state.target
+        scale = self.weight * np.r_[state.var, np.sqrt(state.var)]
+        d_residual = np.diff(self.residuals, axis=0) * scale
+        normal = np.einsum("ik,jk->ij", d_residual, d_residual)
+        shares = mixing_shares(normal, np.einsum("ik,k->i", d_residual, residual * scale))
+        mixed = target - np.einsum("i,ik->k", shares, np.diff(self.targets, axis=0))
+        return Sites(*np.split(mixed, 2))
+
+
+def mixing_shares(normal: Array, right: Array) -> Array:
+    """Shares that make a residual smallest, from inner products of its changes with each other and with itself."""
+    regular = normal.copy()
+    regular.flat[:: len(normal) + 1] += 1e-10 * np.trace(normal) + np.finfo(float).tiny
+    return np.asarray(np.linalg.solve(regular, right), dtype=np.float64)
+
+
+def rows_evidence(rows: Rows, state: State) -> float:
+    """What the rows add to the log-evidence: ``sum_i copies_i log[Z_i exp(F(cavity_i) - F(marginal_i))]``."""
+    exchange = 0.5 * (
+        np.log(state.cavity_var / state.var) + state.cavity_mean**2 / state.cavity_var - state.mean**2 / state.var
+    )
+    return float((rows.copies * (state.log_z + exchange)).sum())

@@ -1,0 +1,391 @@
+"""A Gram matrix as an array, and the Gaussian that sites make of it: Cholesky in n dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import blas, lapack, solve_triangular
+
+from .._core.typing import Array
+from ..exceptions import InvalidProblemError
+from .gram import OneByOne, above_rounding, pivoted_root
+
+__all__ = ["Dense", "DensePoints"]
+
+_NOTHING = 1e-12  # variance, beside the largest, of a latent that is always zero: it must have a marginal
+_FLOOR = 1e-12  # rounding of a variance that is zero in exact arithmetic, beside the prior's
+_BLOCK = 2048  # new points worked on at a time, which bounds the working memory
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """A Gram matrix as an array of shape (n, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.grams import Dense
+    >>> Dense(np.eye(3)).times(np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 3.])
+    """
+
+    dense: Array
+
+    def __post_init__(self) -> None:
+        gram = np.ascontiguousarray(self.dense, dtype=np.float64)  # engines read it by rows
+        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+            raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
+        object.__setattr__(self, "dense", gram)
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return len(self.dense)
+
+    rank = size
+
+    @property
+    def diag(self) -> Array:
+        """Prior variances."""
+        return np.diagonal(self.dense)
+
+    @property
+    def residual(self) -> None:
+        """No point has a variance of its own."""
+
+    @property
+    def signature(self) -> Array:
+        """The matrix itself."""
+        return self.dense
+
+    def part(self, rows: Any) -> Dense:
+        """The same for some of the points."""
+        return Dense(self.dense[np.ix_(rows, rows)])
+
+    def times(self, weights: Array) -> Array:
+        """``K a``; rows without a weight cost nothing."""
+        used = np.flatnonzero(weights)
+        if 2 * len(used) > self.size:
+            return self.dense @ weights
+        return weights[used] @ self.dense[used]
+
+    def root(self, most: float = 1.0) -> Array | None:
+        """Pivoted Cholesky down to the rounding of each row."""
+        factor = pivoted_root(self.dense, by_row=True)[0]
+        return factor if factor.shape[1] <= most * self.size else None
+
+    def whitened(self) -> PivotedRoot:
+        """Pivoted Cholesky down to rounding, and its pivots."""
+        return PivotedRoot(*pivoted_root(self.dense))
+
+    def weights(self, rows: Any, alpha: Array) -> Array:
+        """An expansion in all points."""
+        weights = np.zeros(self.size)
+        weights[rows] = alpha
+        return weights
+
+    def length(self, weights: Array) -> float:
+        """``sqrt(a' K a)``."""
+        return float(np.sqrt(weights @ self.times(weights)))
+
+    def conditioned(self, tau: Array, nu: Array) -> DenseGaussian | None:
+        """The prior times sites, by ``W = (K + T^-1)^-1``."""
+        gram = self._lifted
+        built = _factorise(gram, tau)
+        if built is None:
+            return None
+        plus, minus, log_det, variance = built
+        alpha = nu - _apply(plus, minus, blas.dsymv(1.0, gram.T, nu, lower=1))
+        mean = blas.dsymv(1.0, gram.T, alpha, lower=1)
+        return DenseGaussian(gram, plus, minus, log_det, alpha, mean, variance, nu)
+
+    def expansion(self, new: DensePoints, rows: Any, weights: Array) -> Array:
+        """Values at new points of functions that are expansions in some of the training points."""
+        return new.cross[:, rows] @ weights
+
+    def appended(self, new: DensePoints) -> Dense:
+        """With new points as further rows."""
+        return Dense(np.block([[self.dense, new.cross.T], [new.cross, new.among]]))
+
+    def by_rows(self) -> HeldRows:
+        """All rows are at hand."""
+        return HeldRows(self.dense)
+
+    @cached_property
+    def _lifted(self) -> Array:
+        """The matrix, where latents that are always zero move by next to nothing, so that they have a marginal."""
+        if self.diag.all():
+            return self.dense
+        lifted = self.dense.copy()
+        lifted.flat[:: self.size + 1] = np.where(self.diag == 0, _NOTHING * (self.diag.max() or 1.0), self.diag)
+        return lifted
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows:
+    """All rows of a matrix, in memory."""
+
+    held: Array
+    granularity: int = 1
+
+    def write(self, rows: Any, out: Any, places: Any, run: Any = map) -> None:
+        """Copy rows to `places` among the rows of `out`."""
+        out[places] = self.held[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class DensePoints:
+    """New points by their kernel values with the training points.
+
+    Parameters
+    ----------
+    cross : array-like of shape (n_points, n)
+        Kernel values with the training points.
+    diag : array-like of shape (n_points,)
+        Kernel value of each point with itself.
+    prior : ndarray of shape (n_points, n_points), optional
+        Kernel values of the new points with each other, for functions drawn at all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
+    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step()))
+    >>> posterior.at(DensePoints([[0.5, 0.0]], [1.0])).mean.round(3)
+    array([0.399])
+    """
+
+    cross: Array
+    diag: Array
+    prior: Array | None = None
+
+    def __post_init__(self) -> None:
+        cross, diag = np.asarray(self.cross, dtype=np.float64), np.asarray(self.diag, dtype=np.float64)
+        if cross.ndim != 2 or diag.shape != cross.shape[:1]:
+            raise InvalidProblemError(
+                f"New points are a matrix of kernel values, one row a point, and one value each with itself, got shapes "
+                f"{cross.shape} and {diag.shape}."
+            )
+        object.__setattr__(self, "cross", cross)
+        object.__setattr__(self, "diag", diag)
+
+    def __len__(self) -> int:
+        return len(self.cross)
+
+    def together(self, prior: Array) -> DensePoints:
+        """The same, with their kernel values with each other."""
+        return replace(self, prior=prior)
+
+    @property
+    def among(self) -> Array:
+        """Kernel values of the new points with each other."""
+        if self.prior is None and len(self) > 1:
+            raise InvalidProblemError("These points do not say how they go together: use their marginals.")
+        return self.diag[:, None] if self.prior is None else self.prior
+
+
+@dataclass(frozen=True, eq=False)
+class DenseGaussian:
+    """``W = (K + T^-1)^-1 = plus' plus - minus minus'`` for site precisions T of either sign.
+
+    `plus` is lower triangular; `minus` has one column for each negative precision. The posterior covariance is
+    ``K - K W K``.
+    """
+
+    gram: Array
+    plus: Array
+    minus: Array
+    log_det: float
+    alpha: Array
+    mean: Array
+    variance: Array
+    nu: Array
+
+    @property
+    def weights(self) -> Array:
+        """`alpha`."""
+        return self.alpha
+
+    @property
+    def log_ratio(self) -> float:
+        """Logarithm of the integral of the prior times the sites."""
+        return -0.5 * self.log_det + 0.5 * float((self.nu * self.mean).sum())
+
+    def at(self, new: DensePoints) -> tuple[Array, Array]:
+        """Mean and variance at each new point."""
+        mean, variance = np.empty(len(new)), np.empty(len(new))
+        for start in range(0, len(new), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            k = np.array(new.cross[rows].T, dtype=np.float64, order="F")
+            mean[rows] = blas.dgemv(1.0, k, self.alpha, trans=1)
+            variance[rows] = new.diag[rows] - _explained(self.plus, self.minus, k)
+        return mean, above_rounding(variance, new.diag)
+
+    def jointly_at(self, new: DensePoints) -> tuple[Array, Array]:
+        """Mean and covariance at the new points together."""
+        return new.cross @ self.alpha, new.among - self._explained_jointly(np.asfortranarray(new.cross.T))
+
+    def with_training(self, new: DensePoints) -> Array:
+        """``k' - k' W K`` for each new point."""
+        solved = np.array([_apply(self.plus, self.minus, k) for k in new.cross])
+        return new.cross - solved @ self.gram
+
+    @cached_property
+    def covariance(self) -> Array:
+        """At the training points."""
+        return self.gram - self._explained_jointly(np.asfortranarray(self.gram))
+
+    def _explained_jointly(self, cross: Array) -> Array:
+        """``cross' W cross``: the prior covariance that the data explain."""
+        whitened = blas.dtrmm(1.0, self.plus, cross, lower=1)
+        explained: Array = whitened.T @ whitened
+        if self.minus.shape[1]:
+            removed = self.minus.T @ cross
+            explained -= removed.T @ removed
+        return explained
+
+    def precision_change(self) -> Array:
+        """``W`` itself."""
+        lower, _ = lapack.dlauum(self.plus, lower=1)
+        w = np.tril(lower)
+        w += np.tril(lower, -1).T
+        if self.minus.shape[1]:
+            w -= blas.dgemm(1.0, self.minus, self.minus, trans_b=1)
+        return w
+
+    def one_by_one(self) -> OneByOne:
+        """Latents themselves are the coordinates."""
+        gram = self.gram
+        covariance = gram - blas.dgemm(1.0, blas.dgemm(1.0, gram.T, self.precision_change()), gram.T)
+        return OneByOne(self.mean.copy(), covariance, None)
+
+    @property
+    def coordinates(self) -> Any:
+        """A matrix as such has none."""
+        raise InvalidProblemError("Only a low-rank problem has coordinates that other rows share: use LowRank.")
+
+
+@dataclass(frozen=True, eq=False)
+class PivotedRoot:
+    """A pivoted Cholesky factor: rows of `factor` at the `pivots` are lower triangular."""
+
+    factor: Array
+    pivots: Any
+
+    @property
+    def triangle(self) -> Array:
+        """Rows at the pivots, which span all others."""
+        triangle: Array = self.factor[self.pivots]
+        return triangle
+
+    def features(self, new: Any) -> Array:
+        """Coordinates of new points, from their kernel values with the pivots."""
+        return self._solve(new.cross[:, self.pivots].T).T
+
+    def coordinates(self, latents: Array) -> Array:
+        """Coordinates of latents."""
+        return self._solve(latents[self.pivots])
+
+    def weights(self, w: Array) -> Array:
+        """The expansion."""
+        return self.expansion(w)
+
+    def expansion(self, w: Array) -> Array:
+        """Expansion in the training points; zero except at the pivots."""
+        rank = self.factor.shape[1]
+        flat = self._solve(w.reshape(-1, rank).T, trans=1)
+        alpha = np.zeros((*w.shape[:-1], len(self.factor)))
+        alpha[..., self.pivots] = flat.T.reshape(w.shape)
+        return alpha
+
+    def with_row(self, features: Array, own: float) -> PivotedRoot:
+        """A point that the others do not determine becomes a pivot, and brings a coordinate of its own."""
+        if own <= _FLOOR * (own + float(features @ features)):
+            return PivotedRoot(np.vstack([self.factor, features]), self.pivots)
+        factor = np.pad(self.factor, ((0, 1), (0, 1)))
+        factor[-1] = np.r_[features, np.sqrt(own)]
+        return PivotedRoot(factor, np.r_[self.pivots, len(factor) - 1])
+
+    def _solve(self, right: Array, trans: int = 0) -> Array:
+        solved: Array = solve_triangular(self.triangle, right, lower=True, trans=trans, check_finite=False)
+        return solved
+
+
+def _explained(plus: Array, minus: Array, cross: Array) -> Array:
+    """``k' W k`` for each column k of `cross`: the prior variance that the data explain. Overwrites `cross`."""
+    removed = np.zeros(cross.shape[1])
+    if minus.shape[1]:
+        removed -= np.square(blas.dgemm(1.0, minus, cross, trans_a=1)).sum(0)
+    whitened = blas.dtrmm(1.0, plus, cross, lower=1, overwrite_b=1)
+    return removed + np.einsum("ij,ij->j", whitened, whitened)
+
+
+def _apply(plus: Array, minus: Array, x: Array) -> Array:
+    """``W x``."""
+    out: Array = blas.dtrmv(plus, blas.dtrmv(plus, x, lower=1), lower=1, trans=1)
+    if minus.shape[1]:
+        out -= blas.dgemv(1.0, minus, blas.dgemv(1.0, minus, x, trans=1))
+    return out
+
+
+def _factorise(gram: Array, tau: Array) -> tuple[Array, Array, float, Array] | None:
+    """Root of W = (K + T^-1)^-1, ``log det(I + K T)``, and the marginal variances ``diag(K - K W K)``.
+
+    Positive precisions go through ``B = I + T^1/2 K T^1/2 = L L'`` and ``plus = L^-1 T^1/2``; negative ones (rows N,
+    few) are downdated afterwards: with C their covariance so far and ``Q = (I - W K)[:, N]``,
+    ``W -= Q (|T_N|^-1 - C)^-1 Q'``, which needs the bracket to be positive definite.
+    """
+    n, diag = len(tau), np.diagonal(gram)
+    root = np.sqrt(np.maximum(tau, 0.0))
+    b = gram * root
+    b *= root[:, None]
+    b.flat[:: n + 1] += 1.0
+    lower, failed = lapack.dpotrf(b.T, lower=1, overwrite_a=1)
+    if failed:
+        return None
+    log_det = 2 * float(np.log(np.diagonal(lower)).sum())
+    plus = np.zeros((n, n), order="F")
+    _invert_triangle(lower, plus)
+    inverse_diag = np.einsum("ij,ij->j", plus, plus)
+    plus *= root
+
+    # v_i = (1 - (B^-1)_ii) / tau_i cancels where the site says little; those columns are worked out directly.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        var = (1 - inverse_diag) / tau
+        weak = np.flatnonzero(~(tau * var > 1e-5))
+    minus = np.empty((n, 0), order="F")
+    if weak.size:
+        var[weak] = diag[weak] - _explained(plus, minus, np.asfortranarray(gram[:, weak]))
+
+    negative = np.flatnonzero(tau < 0)
+    if negative.size:
+        k = np.asfortranarray(gram[:, negative])
+        v = blas.dtrmm(1.0, plus, k, lower=1)
+        bracket = np.diag(-1 / tau[negative]) - gram[np.ix_(negative, negative)] + blas.dgemm(1.0, v, v, trans_a=1)
+        chol, failed = lapack.dpotrf(bracket, lower=1)
+        if failed:
+            return None
+        q = -blas.dtrmm(1.0, plus, v, lower=1, trans_a=1)
+        q[negative, np.arange(negative.size)] += 1.0
+        minus = blas.dtrsm(1.0, chol, q, side=1, lower=1, trans_a=1)  # Q L^-T
+        log_det += 2 * float(np.log(np.diagonal(chol)).sum()) + float(np.log(-tau[negative]).sum())
+        var = var + np.square(blas.dgemm(1.0, gram.T, minus)).sum(1)
+    return plus, minus, log_det, var
+
+
+def _invert_triangle(lower: Array, out: Array) -> None:
+    """Inverse of a lower triangle by halves, which is twice as fast as LAPACK's on one thread."""
+    n = len(lower)
+    if n <= 64:
+        out[:] = lapack.dtrtri(lower, lower=1)[0]
+        return
+    top, bottom = slice(0, n // 2), slice(n // 2, n)
+    _invert_triangle(lower[top, top], out[top, top])
+    _invert_triangle(lower[bottom, bottom], out[bottom, bottom])
+    corner = blas.dtrmm(-1.0, out[bottom, bottom], lower[bottom, top], lower=1)
+    out[bottom, top] = blas.dtrmm(1.0, out[top, top], corner, side=1, lower=1, overwrite_b=1)

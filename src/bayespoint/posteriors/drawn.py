@@ -1,0 +1,308 @@
+"""Posteriors as draws of classifiers: many, in whitened coordinates, or few, as expansions in the training points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._core.typing import Array
+from ..grams import NewPoints
+from ..grams.gram import above_rounding
+from ..grams.whitening import Whitened
+from ..problem import Problem
+from .latent import Latent, correlated, disagreement_of_draws, draws_to_arviz, leave_one_out_of_draws, spread_out
+
+__all__ = ["DrawnAt", "ExpandedAt", "ExpandedPosterior", "SampledPosterior"]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnAt:
+    """Draws at new points: a latent given each draw, and the variance of what the training points do not determine."""
+
+    coordinates: Array
+    features: Array
+    centre: Array
+    orthogonal: Array  # variance common to all draws
+    new: NewPoints
+
+    @property
+    def outputs(self) -> Array:
+        """Mean of the latent given each draw, of shape (chain, draw, n_points)."""
+        return np.matmul(self.coordinates, self.features.T)
+
+    @cached_property
+    def latent(self) -> Latent:
+        """Mean and variance of the latent at each point."""
+        spread = np.empty(len(self.features))
+        for start in range(0, len(spread), 256):
+            rows = slice(start, start + 256)
+            spread[rows] = (self._flat @ self.features[rows].T).var(axis=0)
+        return Latent(self.features @ self.centre, spread + self.orthogonal)
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the latent at each point."""
+        return self.latent.mean
+
+    @property
+    def variance(self) -> Array:
+        """Variance of the latent at each point."""
+        return self.latent.variance
+
+    def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
+        """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
+        values = np.empty(len(self.features))
+        block = max(1, 2_000_000 // len(self._flat))  # bounds the working memory
+        for start in range(0, len(values), block):
+            rows = slice(start, start + block)
+            means = self._flat @ self.features[rows].T
+            values[rows] = function(means, np.broadcast_to(self.orthogonal[rows], means.shape)).mean(axis=0)
+        return values
+
+    def functions(self, size: int, rng: np.random.Generator) -> Array:
+        """Functions drawn from the posterior, at all points jointly: of shape (size, n_points)."""
+        means = self._flat[spread_out(len(self._flat), size)] @ self.features.T
+        return means + correlated(self.new.among - self.features @ self.features.T, size, rng)
+
+    @property
+    def _flat(self) -> Array:
+        return self.coordinates.reshape(-1, self.features.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class SampledPosterior:
+    """Draws from the posterior, in whitened coordinates of the training points.
+
+    Attributes
+    ----------
+    problem : Problem
+        What was sampled.
+    white : Whitened
+        From coordinates to latents: ``f = M w``.
+    coordinates : ndarray of shape (chain, draw, rank)
+        The draws w.
+    info : dict
+        What only a person needs.
+    own_centre : ndarray of shape (rank,) or None
+        Coordinates of the posterior mean, where the engine has an estimate other than the mean of the draws.
+    log_evidence : None
+        Draws alone do not tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines import Billiard
+    >>> posterior = Billiard(draws=100, chains=2).infer(Problem(np.eye(3), [1, -1, 1], Step(noise=0.1)), rng=0)
+    >>> posterior.alpha.shape
+    (2, 100, 3)
+    """
+
+    problem: Problem
+    white: Whitened
+    coordinates: Array
+    info: Mapping[str, Any] = field(default_factory=dict)
+    own_centre: Array | None = None
+    log_evidence: None = None
+
+    @property
+    def draws(self) -> int:
+        """Number of draws of each chain."""
+        return self.coordinates.shape[1]
+
+    @cached_property
+    def centre(self) -> Array:
+        """Coordinates of the posterior mean."""
+        centre: Array = self.coordinates.mean(axis=(0, 1)) if self.own_centre is None else self.own_centre
+        return centre
+
+    @property
+    def latents(self) -> Array:
+        """Latent function at the training points, of shape (chain, draw, n); where these have residuals, without."""
+        return np.matmul(self.coordinates, self.white.factor.T)
+
+    @property
+    def alpha(self) -> Array:
+        """Weights of each draw in ``f(x) = sum_i alpha_i k(x, x_i)``, of shape (chain, draw, n)."""
+        return self.white.expansion(self.coordinates)
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of the latents at the training points."""
+        return self.white.factor @ self.centre
+
+    @cached_property
+    def variance(self) -> Array:
+        """Variance of the latents at the training points."""
+        variance: Array = self.latents.var(axis=(0, 1))
+        return variance
+
+    def at(self, new: NewPoints) -> DrawnAt:
+        """The latent function at new points."""
+        features = self.white.features(new)
+        orthogonal = above_rounding(new.diag - np.square(features).sum(axis=1), new.diag)
+        return DrawnAt(self.coordinates, features, self.centre, orthogonal, new)
+
+    @property
+    def mean_weights(self) -> Array:
+        """Weights of the posterior mean as one function: for a low-rank problem its coordinates."""
+        return self.white.weights(self.centre)
+
+    def disagreement(self) -> Array:
+        """Probability at each training point that the latent has not the sign of the label."""
+        return disagreement_of_draws(self.problem, self.latents)
+
+    @cached_property
+    def leave_one_out(self) -> Latent:
+        """Latent at each training point given all the others, by dividing its likelihood out of the draws' weights.
+
+        Only likelihoods that are positive everywhere allow it; a hard wall leaves no draw on its far side.
+        """
+        return leave_one_out_of_draws(self.problem, self.latents)
+
+    def to_arviz(self) -> Any:
+        """The draws as an arviz data tree: latents with dimensions chain, draw, row (needs ``bayespoint[report]``)."""
+        return draws_to_arviz(self.latents)
+
+    def without(self, draws: slice) -> SampledPosterior:
+        """The posterior without some draws of each chain."""
+        kept = np.delete(self.coordinates, draws, axis=1)
+        return SampledPosterior(self.problem, self.white, kept, self.info)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedAt:
+    """Few classifiers at new points, and a variance next to nothing beside them."""
+
+    outputs: Array  # of shape (1, draw, n_points)
+    orthogonal: Array
+
+    @cached_property
+    def latent(self) -> Latent:
+        """Mean and variance of the latent at each point."""
+        return Latent(self.outputs.mean(axis=(0, 1)), self.outputs.var(axis=(0, 1)) + self.orthogonal)
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the latent at each point."""
+        return self.latent.mean
+
+    @property
+    def variance(self) -> Array:
+        """Variance of the latent at each point."""
+        return self.latent.variance
+
+    def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
+        """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
+        means = self.outputs[0]
+        values: Array = function(means, np.broadcast_to(self.orthogonal, means.shape)).mean(axis=0)
+        return values
+
+    def functions(self, size: int, rng: np.random.Generator) -> Array:
+        """The classifiers themselves: nothing is added to them."""
+        drawn: Array = self.outputs[0][spread_out(self.outputs.shape[1], size)]
+        return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedPosterior:
+    """Classifiers of version space as expansions in few training points: what perceptrons find.
+
+    Each draw is a unit vector in the feature space of the walls (that of the kernel, and one more dimension a row
+    where the boundary is soft) times the root of n, the mean radius of a Gaussian draw there. Other posteriors add at a
+    new point the variance of what the training points leave open; a perceptron is a single classifier, so nothing is
+    added here.
+
+    Attributes
+    ----------
+    problem : Problem
+        What was solved.
+    support : ndarray of shape (n_support,)
+        Training points with a weight; one array for all classes that were solved together.
+    weights : ndarray of shape (draw, n_support)
+        Expansion of each draw in them.
+    latents : ndarray of shape (1, draw, n)
+        Latent function at the training points.
+    info : dict
+        What only a person needs: epochs and mistakes of each perceptron, and whether it separated the labels.
+    log_evidence : None
+        Perceptrons do not tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines import Perceptrons
+    >>> posterior = Perceptrons(permutations=5).infer(Problem(np.eye(3), [1, -1, 1], Step()), rng=0)
+    >>> posterior.latents.round(6)[0, 0]
+    array([ 1., -1.,  1.])
+    """
+
+    problem: Problem
+    support: Any
+    weights: Array
+    latents: Array
+    info: Mapping[str, Any] = field(default_factory=dict)
+    log_evidence: None = None
+
+    @property
+    def draws(self) -> int:
+        """Number of draws."""
+        return self.weights.shape[0]
+
+    @cached_property
+    def centre(self) -> Array:
+        """Expansion of the posterior mean in the `support`."""
+        centre: Array = self.weights.mean(axis=0)
+        return centre
+
+    @property
+    def alpha(self) -> Array:
+        """Weights of each draw in ``f(x) = sum_i alpha_i k(x, x_i)``, of shape (1, draw, n)."""
+        alpha = np.zeros((1, self.draws, self.problem.size))
+        alpha[..., self.support] = self.weights
+        return alpha
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of the latents at the training points."""
+        mean: Array = self.latents.mean(axis=(0, 1))
+        return mean
+
+    @cached_property
+    def variance(self) -> Array:
+        """Variance of the latents at the training points."""
+        variance: Array = self.latents.var(axis=(0, 1))
+        return variance
+
+    @property
+    def mean_weights(self) -> Array:
+        """Weights of the posterior mean as one function: for a low-rank problem its coordinates."""
+        return self.problem.gram.weights(self.support, self.centre)
+
+    def at(self, new: NewPoints) -> ExpandedAt:
+        """The latent function at new points."""
+        outputs = self.problem.gram.expansion(new, self.support, self.weights.T).T
+        return ExpandedAt(outputs[None], above_rounding(np.zeros(len(new)), new.diag))
+
+    def disagreement(self) -> Array:
+        """Probability at each training point that the latent has not the sign of the label."""
+        return disagreement_of_draws(self.problem, self.latents)
+
+    @cached_property
+    def leave_one_out(self) -> Latent:
+        """Latent at each training point given all the others; see `SampledPosterior.leave_one_out`."""
+        return leave_one_out_of_draws(self.problem, self.latents)
+
+    def to_arviz(self) -> Any:
+        """The draws as an arviz data tree; see `SampledPosterior.to_arviz`."""
+        return draws_to_arviz(self.latents)
+
+    def without(self, draws: slice) -> ExpandedPosterior:
+        """The posterior without some draws."""
+        weights, latents = np.delete(self.weights, draws, axis=0), np.delete(self.latents, draws, axis=1)
+        return ExpandedPosterior(self.problem, self.support, weights, latents, self.info)

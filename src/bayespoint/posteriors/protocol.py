@@ -1,0 +1,89 @@
+"""What every posterior has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._core.typing import Array
+from ..grams import NewPoints
+from ..problem import Problem
+from .latent import Latent
+
+__all__ = ["At", "Posterior"]
+
+
+class At(Protocol):
+    """A posterior at new points."""
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the latent at each point."""
+        ...
+
+    @property
+    def variance(self) -> Array:
+        """Variance of the latent at each point."""
+        ...
+
+    @property
+    def latent(self) -> Latent:
+        """Both moments."""
+        ...
+
+    def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
+        """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
+        ...
+
+    def functions(self, size: int, rng: np.random.Generator) -> Array:
+        """Functions drawn from the posterior, at all points jointly: of shape (size, n_points)."""
+        ...
+
+
+class Posterior(Protocol):
+    """What an engine returns."""
+
+    @property
+    def problem(self) -> Problem:
+        """What was solved."""
+        ...
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the latents at the training points."""
+        ...
+
+    @property
+    def variance(self) -> Array:
+        """Variance of the latents at the training points."""
+        ...
+
+    @property
+    def mean_weights(self) -> Array:
+        """Weights of the posterior mean as one function."""
+        ...
+
+    @property
+    def log_evidence(self) -> float | None:
+        """Log marginal likelihood of the labels, if the engine knows it."""
+        ...
+
+    @property
+    def leave_one_out(self) -> Latent:
+        """Latent at each training point given all the others."""
+        ...
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What only a person needs."""
+        ...
+
+    def at(self, new: NewPoints) -> At:
+        """The latent function at new points."""
+        ...
+
+    def disagreement(self) -> Array:
+        """Probability at each training point that the latent has not the sign of the label."""
+        ...
