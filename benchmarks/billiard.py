@@ -50,7 +50,7 @@ def large(m: int, draws: int) -> None:
         small, _ = make_problem(50, Step())
         Billiard(draws=2, chains=1).infer(small, 0)  # compilation
         problem, _ = make_problem(m, Step())
-        gram = problem.gram.nbytes
+        gram = problem.dense.nbytes
         base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         before = _resident()
         start = time.perf_counter()

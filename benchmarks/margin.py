@@ -15,8 +15,7 @@ import warnings
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint.engines.margin import hildreth
-from bayespoint.engines.margin import Dense, Factor, gaussian_margin
+from bayespoint.engines.margin import Dense, Factor, gaussian_margin, hildreth
 
 
 def timed(function, repeats=1):

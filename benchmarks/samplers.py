@@ -24,7 +24,7 @@ from bayespoint import Hinge, Problem, Step
 from bayespoint.diagnostics import ess
 from bayespoint.engines import Billiard, ClassicBilliard, EllipticalSlice, GibbsSampler
 from bayespoint.engines._start import starting_position
-from bayespoint.grams import Whitened, whiten
+from bayespoint.grams.whitening import Whitened
 
 Sampler = Callable[[Problem, Whitened, int, int], np.ndarray]
 
@@ -102,7 +102,7 @@ SAMPLERS: dict[str, Sampler] = {
 
 def rate(sample: Sampler, problem: Problem, cross: np.ndarray, seconds: float) -> dict[str, float]:
     """Effective draws a second, from a run as long as `seconds` allows (at most 50,000 draws)."""
-    white = whiten(problem)
+    white = problem.whitened()
     draws, spent = 320, 0.0
     sample(problem, white, draws, 0)  # compilation
     while True:  # grow until a run takes a tenth of the budget, then fill it

@@ -8,9 +8,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import ActiveLearner, BayesianSVC, BayesPointClassifier, query
-from bayespoint.uses.active import _best_batch, _largest, utilities
 from bayespoint.engines import Billiard
 from bayespoint.exceptions import InvalidProblemError
+from bayespoint.uses.active import _best_batch, _largest, utilities
 
 
 @pytest.fixture(scope="module")

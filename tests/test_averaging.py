@@ -8,11 +8,10 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bayespoint import BayesianSVC, Step
-from bayespoint.tuning import plausible_candidates
 from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.kernels import with_bias
-from bayespoint.tuning import Model, infer, maximise_evidence
+from bayespoint.tuning import Model, infer, maximise_evidence, plausible_candidates
 
 X, Y = make_moons(60, noise=0.2, random_state=0)
 TARGETS = [np.where(Y > 0, 1.0, -1.0)]

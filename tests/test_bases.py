@@ -4,13 +4,12 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic
 
 from bayespoint import Hinge, Problem, Step
-from bayespoint.grams import Exact, Landmarks, Linear, as_basis
 from bayespoint.engines import EP, Laplace
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.kernels import contract_gradient
-from bayespoint.kernels import kernel_values, make_kernel, with_bias
-from bayespoint.grams import pivoted_cholesky
-from bayespoint.problem import LowRank, Weights
+from bayespoint.grams import DensePoints, Exact, Landmarks, Linear, LowRank, pivoted_cholesky
+from bayespoint.grams.views import as_view
+from bayespoint.kernels import contract_gradient, kernel_values, make_kernel, with_bias
+from bayespoint.problem import Weights
 from bayespoint.tuning import Model, infer, maximise_evidence
 from witnesses import central_difference
 
@@ -116,7 +115,7 @@ def test_all_points_as_landmarks_are_exact(data):
     np.testing.assert_allclose(low.evidence_gradient(Landmarks(X, X)), exact.evidence_gradient(X), atol=1e-5)
     new = X[:5] + 0.3
     moments = [
-        one.posteriors[0].latent(as_basis(b).crossing(model.kernel)(new), model.kernel.diag(new))
+        one.posteriors[0].at(DensePoints(as_view(b).new(model.kernel)(new), model.kernel.diag(new))).latent
         for one, b in ((exact, X), (low, Landmarks(X, X)))
     ]
     np.testing.assert_allclose(*moments, atol=1e-6)

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit
 
 from bayespoint import Hinge
-from bayespoint.exceptions import InvalidProblemError
 from bayespoint.evidence.svm import sample_svm_data, sample_svm_prior
+from bayespoint.exceptions import InvalidProblemError
 
 X = np.linspace(0, 1, 12)
 GRAM = 1.25 * np.exp(-0.5 * (X[:, None] - X) ** 2 / 0.2**2)

@@ -210,7 +210,7 @@ def posterior_on_a_grid(problem, points=241):
     n = problem.size
     x, step = np.linspace(-6.5, 6.5, points if n == 2 else 141, retstep=True)
     z = np.stack(np.meshgrid(*[x] * n, indexing="ij"), axis=-1).reshape(-1, n)
-    f = z @ np.linalg.cholesky(problem.gram).T
+    f = z @ np.linalg.cholesky(problem.dense).T
     log_w = -0.5 * (z**2).sum(1) - 0.5 * n * np.log(2 * np.pi)
     w = np.exp(log_w + log_likelihood(problem.likelihood, problem.y * f).sum(1)) * step**n
     mean = w @ f / w.sum()

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from bayespoint import Problem, Step, readouts
 from bayespoint.engines import EP
 from bayespoint.exceptions import InferenceWarning
+from bayespoint.grams import DensePoints
 
 
 @st.composite
@@ -42,7 +43,7 @@ def test_every_posterior_is_proper(problem):
 def test_every_probability_is_one(problem):
     posterior = infer(problem)
     for p in (
-        readouts.class_probability(posterior, problem.gram, np.diagonal(problem.gram)),
+        readouts.class_probability(posterior, DensePoints(problem.dense, np.diagonal(problem.dense))),
         readouts.leave_one_out_probability(posterior),
     ):
         assert np.all((p > 0) & (p < 1))
@@ -56,6 +57,6 @@ def test_every_probability_is_one(problem):
 @given(problems())
 def test_mirrored_labels_have_mirrored_posteriors(problem):
     a = infer(problem)
-    b = infer(Problem(problem.gram, -problem.y, problem.likelihood, problem.weights))
+    b = infer(Problem(problem.dense, -problem.y, problem.likelihood, problem.weights))
     np.testing.assert_allclose(b.log_evidence, a.log_evidence, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(b.mean, -a.mean, rtol=1e-6, atol=1e-9 * np.sqrt(problem.gram.max()))
+    np.testing.assert_allclose(b.mean, -a.mean, rtol=1e-6, atol=1e-9 * np.sqrt(problem.dense.max()))

@@ -190,7 +190,7 @@ def test_distant_inputs_keep_their_precision(X):
     gram = KernelRows(RBF(1.0), far)
     assert isinstance(gram._tiles, kernel_rows._Products)
     close(gram.block([0, 1]), kernel_values(RBF(1.0), far[:2], far))
-    cross = gram.cross(far[:5] + 0.1)
+    cross = gram.new(far[:5] + 0.1)
     close(cross.columns(np.arange(70)), kernel_values(RBF(1.0), far[:5] + 0.1, far))
 
 

@@ -14,12 +14,12 @@ from sklearn.gaussian_process.kernels import (
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.kernels import contract_gradient
 from bayespoint.kernels import (
     CallableKernel,
     Isometry,
     Normalized,
     Precomputed,
+    contract_gradient,
     kernel_values,
     make_kernel,
     with_bias,

@@ -254,7 +254,7 @@ def on_a_grid(problem, points=201):
     n = problem.size
     x, step = np.linspace(-7, 7, points if n == 2 else 101, retstep=True)
     z = np.stack(np.meshgrid(*[x] * n, indexing="ij"), axis=-1).reshape(-1, n)
-    f = z @ np.linalg.cholesky(problem.gram).T
+    f = z @ np.linalg.cholesky(problem.dense).T
     logs = log_expit(problem.likelihood.C * problem.y * f).sum(axis=1)
     w = np.exp(logs - 0.5 * np.square(z).sum(axis=1)) * (step / np.sqrt(2 * np.pi)) ** n
     mean = w @ f / w.sum()

@@ -7,8 +7,8 @@ from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.bounds import divergence
 from bayespoint.engines import EP, Billiard, EllipticalSlice, Laplace
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
+from bayespoint.grams import DensePoints, LowRank
 from bayespoint.likelihoods import Logistic
-from bayespoint.problem import LowRank
 
 LIKELIHOODS = [Step(softness=0.5), Step(noise=0.1), Step(), Hinge(2.0), Logistic(1.0)]
 
@@ -29,7 +29,9 @@ def same_posterior(dense, low, rows, new, tolerance=1e-7):
     diag = np.square(new).sum(1)
     np.testing.assert_allclose(low.mean, dense.mean, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(low.variance, dense.variance, rtol=tolerance, atol=tolerance)
-    for one, other in zip(low.latent(new, diag), dense.latent(new @ X.T, diag), strict=True):
+    for one, other in zip(
+        low.at(DensePoints(new, diag)).latent, dense.at(DensePoints(new @ X.T, diag)).latent, strict=True
+    ):
         np.testing.assert_allclose(one, other, rtol=10 * tolerance, atol=10 * tolerance)
 
 
@@ -80,13 +82,13 @@ def test_samplers(rows, rng, engine, likelihood):
     new = rng.normal(size=(20, 5))
     diag = np.square(new).sum(1)
     sampled, reference = engine.infer(low, rng=0), Billiard(draws=8000, chains=2).infer(dense, rng=1)
-    truth = reference.latent(new @ rows[0].T, diag)
-    found = sampled.latent(new, diag)
+    truth = reference.at(DensePoints(new @ rows[0].T, diag)).latent
+    found = sampled.at(DensePoints(new, diag)).latent
     assert np.all(np.abs(found.mean - truth.mean) < 0.15 * np.sqrt(truth.variance))
     np.testing.assert_allclose(found.variance, truth.variance, rtol=0.2)
     np.testing.assert_allclose(
-        readouts.class_probability(sampled, new, diag),
-        readouts.class_probability(reference, new @ rows[0].T, diag),
+        readouts.class_probability(sampled, DensePoints(new, diag)),
+        readouts.class_probability(reference, DensePoints(new @ rows[0].T, diag)),
         atol=0.03,
     )
 

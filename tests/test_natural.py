@@ -6,8 +6,7 @@ from scipy.stats import norm
 from bayespoint import Problem, Step
 from bayespoint.engines import EP, Billiard, Margin
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.grams import NaturalGaussian
-from bayespoint.problem import LowRank
+from bayespoint.grams import DensePoints, LowRank, NaturalGaussian
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def test_a_row_under_a_prior_of_its_own_is_an_integral():
     z, first, second = (quad(joint, -6, 6, args=(k,))[0] for k in range(3))
     assert posterior.log_evidence == pytest.approx(np.log(z), abs=1e-8)
     assert posterior.mean_weights[0] == pytest.approx(first / z, abs=1e-7)
-    assert posterior.natural.covariance[0, 0] == pytest.approx(second / z - (first / z) ** 2, abs=1e-7)
+    assert posterior.gaussian.coordinates.covariance[0, 0] == pytest.approx(second / z - (first / z) ** 2, abs=1e-7)
 
 
 def test_sites_of_other_rows_may_come_as_a_prior(rows):
@@ -63,7 +62,9 @@ def test_sites_of_other_rows_may_come_as_a_prior(rows):
     np.testing.assert_allclose(part.mean_weights, whole.mean_weights, rtol=1e-6)
     np.testing.assert_allclose(part.variance, whole.variance[own], rtol=1e-6)
     new = np.eye(4)
-    np.testing.assert_allclose(part.latent(new, np.ones(4)), whole.latent(new, np.ones(4)), rtol=1e-6)
+    np.testing.assert_allclose(
+        part.at(DensePoints(new, np.ones(4))).latent, whole.at(DensePoints(new, np.ones(4))).latent, rtol=1e-6
+    )
 
 
 def test_a_batch_under_a_prior_by_dense_algebra(rows, rng):

@@ -4,7 +4,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step
 from bayespoint.engines import EP, Billiard
-from bayespoint.problem import LowRank
+from bayespoint.grams import DensePoints, LowRank
 
 STEPS = [Step(), Step(0.0, 0.5), Step(0.1), Step(0.05, 0.1)]
 
@@ -26,8 +26,8 @@ def solve():
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_latents_at_the_training_points_are_the_posterior_moments(step, solve):
     posterior = solve(step)
-    gram = posterior.problem.gram
-    mean, variance = posterior.latent(gram, np.diagonal(gram))
+    gram = posterior.problem.dense
+    mean, variance = posterior.at(DensePoints(gram, np.diagonal(gram))).latent
     np.testing.assert_allclose(mean, posterior.mean, atol=1e-8)
     np.testing.assert_allclose(variance, posterior.variance, atol=1e-8)
 
@@ -35,7 +35,7 @@ def test_latents_at_the_training_points_are_the_posterior_moments(step, solve):
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_the_factor_is_the_matrix_it_stands_for(step, solve):
     posterior = solve(step)
-    gram, factor = posterior.problem.gram, posterior.factor
+    gram, factor = posterior.problem.dense, posterior.factor
     n = len(gram)
     w = np.linalg.solve(np.eye(n) + posterior.tau[:, None] * gram, np.diag(posterior.tau))  # (K + T^-1)^-1
     np.testing.assert_allclose(factor.dense(), w, atol=1e-7)
@@ -54,24 +54,26 @@ def test_some_of_these_problems_have_sites_of_negative_precision(solve):
 def test_many_new_points_are_worked_out_in_blocks(solve, rng):
     posterior = solve(Step(0.0, 0.5))
     cross = rng.normal(size=(5000, 25)) * 0.01
-    whole = posterior.latent(cross, np.ones(5000))
-    parts = [posterior.latent(cross[i : i + 7], np.ones(len(cross[i : i + 7]))) for i in range(0, 5000, 7)]
+    whole = posterior.at(DensePoints(cross, np.ones(5000))).latent
+    parts = [
+        posterior.at(DensePoints(cross[i : i + 7], np.ones(len(cross[i : i + 7])))).latent for i in range(0, 5000, 7)
+    ]
     np.testing.assert_allclose(whole.mean, np.concatenate([p.mean for p in parts]), atol=1e-12)
     np.testing.assert_allclose(whole.variance, np.concatenate([p.variance for p in parts]), atol=1e-12)
 
 
 def test_reading_a_posterior_does_not_change_it(solve):
     posterior = solve(Step(0.05, 0.1))
-    gram = posterior.problem.gram.copy()
-    posterior.latent(posterior.problem.gram, np.diagonal(gram))
-    np.testing.assert_array_equal(posterior.problem.gram, gram)
+    gram = posterior.problem.dense.copy()
+    posterior.at(DensePoints(posterior.problem.dense, np.diagonal(gram))).latent
+    np.testing.assert_array_equal(posterior.problem.dense, gram)
     with pytest.raises(AttributeError):
         posterior.mean = gram[0]
 
 
 def test_a_variance_never_falls_below_rounding(solve):
     posterior = solve(Step())
-    _, variance = posterior.latent(posterior.problem.gram, np.zeros(25))
+    _, variance = posterior.at(DensePoints(posterior.problem.dense, np.zeros(25))).latent
     assert np.all(variance == 0)
 
 
@@ -85,7 +87,7 @@ def test_functions_have_the_moments_of_the_latent(engine, low_rank, rng):
     posterior = engine.infer(problem, 0)
     cross, prior = new if low_rank else new @ X.T, new @ new.T + 0.2 * np.eye(4)  # a part that no row determines
     drawn = posterior.functions(cross, prior, 16_000, rng)
-    mean, variance = posterior.latent(cross, np.diagonal(prior))
+    mean, variance = posterior.at(DensePoints(cross, np.diagonal(prior))).latent
     np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=4 * np.sqrt(variance.max() / 16_000))
     np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=0.06)
     exact = EP().infer(Problem(X @ X.T, y, Step(softness=0.5)))

@@ -3,14 +3,16 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step
+from bayespoint._core.random import as_generator
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
-from bayespoint.problem import as_generator, low_rank_factor, separating_latents
+from bayespoint.grams.separation import separating_latents
+from bayespoint.problem import low_rank_factor
 
 
 def test_a_problem_keeps_plain_lists_as_arrays():
     problem = Problem([[1, 0], [0, 1]], [1, -1], Step(), [1, 2])
     assert problem.size == 2
-    assert all(a.dtype == np.float64 for a in (problem.gram, problem.y))
+    assert all(a.dtype == np.float64 for a in (problem.dense, problem.y))
     np.testing.assert_array_equal(problem.exponents, [1.0, 2.0])
 
 

@@ -5,6 +5,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step, readouts
 from bayespoint.engines import EP
+from bayespoint.grams import DensePoints
 from witnesses import log_likelihood, posterior_by_draws, weighted_mean
 
 STEPS = [Step(), Step(0.0, 0.5), Step(0.1), Step(0.2, 0.5)]
@@ -22,7 +23,7 @@ def new_points():
 
 
 def test_the_bayes_point_has_unit_length_and_the_direction_of_the_mean(posterior):
-    alpha, gram = readouts.bayes_point(posterior), posterior.problem.gram
+    alpha, gram = readouts.bayes_point(posterior), posterior.problem.dense
     assert alpha @ gram @ alpha == pytest.approx(1.0)
     latents = gram @ alpha
     np.testing.assert_allclose(latents / np.linalg.norm(latents), posterior.mean / np.linalg.norm(posterior.mean))
@@ -30,8 +31,8 @@ def test_the_bayes_point_has_unit_length_and_the_direction_of_the_mean(posterior
 
 def test_class_probability_is_noise_plus_a_normal_tail(posterior):
     step = posterior.problem.likelihood
-    mean, variance = readouts.latent(posterior, *new_points())
-    p = readouts.class_probability(posterior, *new_points())
+    mean, variance = readouts.latent(posterior, DensePoints(*new_points()))
+    p = readouts.class_probability(posterior, DensePoints(*new_points()))
     z = mean / np.sqrt(variance + step.softness)
     np.testing.assert_allclose(p, step.noise + (1 - 2 * step.noise) * norm.cdf(z), rtol=1e-12)
     assert np.all(np.diff(p[np.argsort(z)]) >= 0)
@@ -39,15 +40,15 @@ def test_class_probability_is_noise_plus_a_normal_tail(posterior):
 
 
 def test_entropy_is_in_bits(posterior):
-    p = readouts.class_probability(posterior, *new_points())
+    p = readouts.class_probability(posterior, DensePoints(*new_points()))
     np.testing.assert_allclose(
-        readouts.entropy(posterior, *new_points()), -p * np.log2(p) - (1 - p) * np.log2(1 - p), rtol=1e-10
+        readouts.entropy(posterior, DensePoints(*new_points())), -p * np.log2(p) - (1 - p) * np.log2(1 - p), rtol=1e-10
     )
 
 
 def test_a_point_far_from_all_data_has_one_bit():
     posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(0.1)))
-    assert readouts.entropy(posterior, np.zeros((1, 2)), np.ones(1))[0] == pytest.approx(1.0)
+    assert readouts.entropy(posterior, DensePoints(np.zeros((1, 2)), np.ones(1)))[0] == pytest.approx(1.0)
 
 
 def test_leave_one_out_probability_reads_the_cavity(posterior):
@@ -78,7 +79,7 @@ def test_flip_probability_is_that_of_brute_force_draws(n, step, rng):
 
 def test_draws_tell_a_wrong_flip_probability(rng):
     problem = problem_of(2, Step(0.2, 0.5), rng)
-    wrong = readouts.flip_probability(EP().infer(Problem(problem.gram, problem.y, Step(0.1, 0.5))))
+    wrong = readouts.flip_probability(EP().infer(Problem(problem.dense, problem.y, Step(0.1, 0.5))))
     with pytest.raises(AssertionError):
         assert_flips_are_those_of_draws(problem, wrong, rng)
 
@@ -87,9 +88,9 @@ def test_class_probability_is_that_of_brute_force_draws(rng):
     step = Step(0.1, 0.3)
     problem = problem_of(4, step, rng)
     known = slice(0, 3)
-    posterior = EP().infer(Problem(problem.gram[known, known], problem.y[known], step))
+    posterior = EP().infer(Problem(problem.dense[known, known], problem.y[known], step))
     draws, _ = posterior_by_draws(problem, 400_000, rng)
     log_weights = log_likelihood(step, problem.y[known] * draws[:, known]).sum(axis=1)
     p, se = weighted_mean(np.exp(log_likelihood(step, draws[:, 3])), log_weights)
-    answer = readouts.class_probability(posterior, problem.gram[[3], known], problem.gram[[3], [3]])
+    answer = readouts.class_probability(posterior, DensePoints(problem.dense[[3], known], problem.dense[[3], [3]]))
     assert abs(answer[0] - p[0]) < 0.01 + 4 * se[0]

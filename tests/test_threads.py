@@ -56,7 +56,7 @@ def test_an_exception_restores(two_threads):
 CONCURRENT = """
 import threading, time
 import numpy, scipy.linalg
-from bayespoint import _threads
+from bayespoint._core import threads as _threads
 
 def blas_threads():
     return {lib["filepath"]: lib["num_threads"] for lib in _threads._controller().info() if lib["user_api"] == "blas"}

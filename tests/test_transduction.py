@@ -6,6 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import Billiard
 from bayespoint.exceptions import InvalidProblemError
+from bayespoint.grams import DensePoints
 from bayespoint.uses import closest_classifier, joint_label_probabilities
 
 
@@ -66,7 +67,7 @@ def test_the_closest_classifier_by_brute_force(data, rng):
     sample = rng.uniform(-2, 2, size=(300, 2))
     found = closest_classifier(model, sample)
     cross = 4.0 * RBF(1.0)(sample, X) + 1.0
-    outputs, _ = model.posterior_.outputs(cross, np.full(300, 5.0))
+    outputs, _ = model.posterior_.at(DensePoints(cross, np.full(300, 5.0))).outputs
     signs = outputs.reshape(-1, 300) > 0
     vote = model.set_params(decision="vote").predict(sample) == "up"
     assert found.disagreement <= (signs != vote).mean(axis=1).min() + 1e-9

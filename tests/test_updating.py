@@ -7,9 +7,9 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import BayesianSVC, BayesPointClassifier, Hinge, Problem, Step, readouts
 from bayespoint.engines import EP, Billiard
 from bayespoint.engines.ep import add_row
-from bayespoint.exceptions import InvalidProblemError
-from bayespoint.problem import LowRank
 from bayespoint.estimators import updated
+from bayespoint.exceptions import InvalidProblemError
+from bayespoint.grams import DensePoints, LowRank
 
 LIKELIHOODS = [Step(softness=1.0), Step(), Step(noise=0.1), Step(noise=0.05, softness=0.3), Hinge(2.0)]
 
@@ -35,7 +35,9 @@ def test_ten_rows_one_by_one_are_a_fit(likelihood, rng):
     new, _ = waves(rng, 20)
     cross = 4.0 * RBF(0.8)(new, X) + 1.0
     np.testing.assert_allclose(
-        posterior.latent(cross, np.full(20, 5.0)), whole.latent(cross, np.full(20, 5.0)), atol=1e-6
+        posterior.at(DensePoints(cross, np.full(20, 5.0))).latent,
+        whole.at(DensePoints(cross, np.full(20, 5.0))).latent,
+        atol=1e-6,
     )
     assert posterior.info["updates"] in ("one row", "parallel")
 
@@ -110,9 +112,9 @@ def test_draws_are_weighted(softness, rng):
     more = updated(some, X[40:], y[40:], random_state=1)
     whole = BayesPointClassifier(**settings, random_state=2).fit(X, y)
     new, _ = waves(rng, 30)
-    cross, diag = whole._basis_.crossing(4.0 * RBF(0.8) + 1.0)(new), np.full(30, 5.0)
-    ours, theirs = (readouts.vote(model.posterior_, cross, diag) for model in (more, whole))
-    error = readouts.monte_carlo_error(readouts.vote, whole.posterior_, cross, diag)
+    cross, diag = whole._basis_.new(4.0 * RBF(0.8) + 1.0)(new), np.full(30, 5.0)
+    ours, theirs = (readouts.vote(model.posterior_, DensePoints(cross, diag)) for model in (more, whole))
+    error = readouts.monte_carlo_error(readouts.vote, whole.posterior_, DensePoints(cross, diag))
     assert np.all(np.abs(ours - theirs) < 6 * np.sqrt(error**2 + 0.5 / more.posterior_.info["effective"] * 0.25) + 1e-3)
     np.testing.assert_allclose(more.posterior_.latents[..., -1] * y[40] > 0 if softness == 0 else True, True)
     gram = more.posterior_.white.factor @ more.posterior_.white.factor.T

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem, Step
-from bayespoint.grams import whiten
 
 
 def gram_of(kind, rng, size=20):
@@ -28,7 +27,7 @@ KINDS = ["full", "linear", "smooth", "degenerate"]
 @pytest.mark.parametrize("softness", [0.0, 0.5])
 def test_the_factor_is_a_root_of_the_gram_matrix(kind, softness, rng):
     gram = gram_of(kind, rng)
-    white = whiten(Problem(gram, np.ones(20), Step(0.1, softness)))
+    white = Problem(gram, np.ones(20), Step(0.1, softness)).whitened()
     np.testing.assert_allclose(white.factor @ white.factor.T, gram, atol=1e-12 * gram.max())
     triangle = white.factor[white.pivots]
     np.testing.assert_array_equal(triangle, np.tril(triangle))
@@ -39,7 +38,7 @@ def test_the_factor_is_a_root_of_the_gram_matrix(kind, softness, rng):
 @pytest.mark.parametrize(("kind", "rank"), [("full", 20), ("linear", 3), ("degenerate", 3)])
 def test_the_rank_is_the_true_one(kind, rank, rng):
     gram = gram_of(kind, rng)
-    hard, soft = (whiten(Problem(gram, np.ones(20), Step(softness=s))) for s in (0.0, 0.5))
+    hard, soft = (Problem(gram, np.ones(20), Step(softness=s)).whitened() for s in (0.0, 0.5))
     assert hard.rank == hard.dimension == soft.rank == rank
     assert soft.dimension == rank + 20
 
@@ -47,7 +46,7 @@ def test_the_rank_is_the_true_one(kind, rank, rng):
 @pytest.mark.parametrize("size", [1, 2, 63, 64, 65, 130])
 def test_any_number_of_rows_will_do(size, rng):
     gram = RBF(0.3)(rng.normal(size=(size, 4))) + 0.5 * np.eye(size)
-    white = whiten(Problem(gram, np.ones(size), Step()))
+    white = Problem(gram, np.ones(size), Step()).whitened()
     assert white.rank == size
     np.testing.assert_allclose(white.factor @ white.factor.T, gram, atol=1e-13 * size)
 
@@ -57,13 +56,13 @@ def test_any_number_of_rows_will_do(size, rng):
 def test_any_factor_is_found_again(size, rank, seed, exponent):
     root = np.random.default_rng(seed).normal(size=(size, rank)) * 10.0**exponent
     gram = root @ root.T
-    white = whiten(Problem(gram, np.ones(size), Step(0.1)))
+    white = Problem(gram, np.ones(size), Step(0.1)).whitened()
     assert white.rank <= min(size, rank)
     np.testing.assert_allclose(white.factor @ white.factor.T, gram, atol=1e-12 * gram.max())
 
 
 def test_a_zero_matrix_has_no_coordinates():
-    white = whiten(Problem(np.zeros((3, 3)), np.ones(3), Step(0.1)))
+    white = Problem(np.zeros((3, 3)), np.ones(3), Step(0.1)).whitened()
     assert white.rank == 0
     np.testing.assert_array_equal(white.latents(np.empty((5, 0))), np.zeros((5, 3)))
 
@@ -71,7 +70,7 @@ def test_a_zero_matrix_has_no_coordinates():
 def test_the_gram_matrix_is_left_alone(rng):
     gram = gram_of("full", rng)
     before = gram.copy()
-    whiten(Problem(gram, np.ones(20), Step()))
+    Problem(gram, np.ones(20), Step()).whitened()
     np.testing.assert_array_equal(gram, before)
 
 
@@ -79,7 +78,7 @@ def test_the_gram_matrix_is_left_alone(rng):
 @pytest.mark.parametrize("likelihood", [Step(), Step(softness=0.5), Hinge(1.0)], ids=str)
 def test_latents_are_outputs_of_the_weights(kind, likelihood, rng):
     gram = gram_of(kind, rng)
-    white = whiten(Problem(gram, np.ones(20), likelihood))
+    white = Problem(gram, np.ones(20), likelihood).whitened()
     position = rng.standard_normal((4, 6, white.dimension))
     f = position[..., : white.rank] @ white.factor.T
     alpha = white.weights(position)
@@ -94,7 +93,7 @@ def test_latents_are_outputs_of_the_weights(kind, likelihood, rng):
 
 def test_softness_is_a_coordinate_for_each_row(rng):
     gram = gram_of("linear", rng)
-    white = whiten(Problem(gram, np.ones(20), Step(softness=0.25)))
+    white = Problem(gram, np.ones(20), Step(softness=0.25)).whitened()
     position = rng.standard_normal((5, white.dimension))
     h = white.latents(position)
     np.testing.assert_allclose(h, position[:, :3] @ white.factor.T + 0.5 * position[:, 3:])
@@ -104,7 +103,7 @@ def test_softness_is_a_coordinate_for_each_row(rng):
 
 @pytest.mark.parametrize("softness", [0.0, 0.5])
 def test_pull_is_the_transpose_of_latents(softness, rng):
-    white = whiten(Problem(gram_of("linear", rng), np.ones(20), Step(0.1, softness)))
+    white = Problem(gram_of("linear", rng), np.ones(20), Step(0.1, softness)).whitened()
     position, impulse = rng.standard_normal((3, white.dimension)), rng.standard_normal((3, 20))
     left = (white.latents(position) * impulse).sum(axis=1)
     right = (position * white.pull(impulse)).sum(axis=1)
@@ -112,7 +111,7 @@ def test_pull_is_the_transpose_of_latents(softness, rng):
 
 
 def test_pull_takes_some_of_the_rows(rng):
-    white = whiten(Problem(gram_of("linear", rng), np.ones(20), Step(0.1)))
+    white = Problem(gram_of("linear", rng), np.ones(20), Step(0.1)).whitened()
     rows, impulse = np.array([2, 5, 11]), rng.standard_normal((4, 3))
     all_rows = np.zeros((4, 20))
     all_rows[:, rows] = impulse
@@ -122,5 +121,5 @@ def test_pull_takes_some_of_the_rows(rng):
 def test_features_are_the_projection_of_new_points(rng):
     X, new = rng.normal(size=(8, 2)), rng.normal(size=(5, 2))
     gram, cross = RBF(1.0)(X), RBF(1.0)(new, X)
-    features = whiten(Problem(gram, np.ones(8), Step())).features(cross)
+    features = Problem(gram, np.ones(8), Step()).whitened().features(cross)
     np.testing.assert_allclose(features @ features.T, cross @ np.linalg.solve(gram, cross.T), atol=1e-8)

@@ -89,7 +89,7 @@ def _orthant(mean, cov):
 
 def posterior_by_quadrature(problem):
     """Log-evidence, means and variances of up to three latents: one by quadrature, the others given it exactly."""
-    gram, y, step = problem.gram, problem.y, problem.likelihood
+    gram, y, step = problem.dense, problem.y, problem.likelihood
     n = len(y)
     nodes, node_weights = np.polynomial.legendre.leggauss(12)
     means, variances = np.empty(n), np.empty(n)
@@ -114,7 +114,7 @@ def posterior_by_quadrature(problem):
 
 def textbook_ep(problem, sweeps=100):
     """Expectation propagation with explicit matrices, one site at a time: (log-evidence, means, covariance)."""
-    gram, y, q, s = problem.gram, problem.y, problem.likelihood.noise, problem.likelihood.softness
+    gram, y, q, s = problem.dense, problem.y, problem.likelihood.noise, problem.likelihood.softness
     n = len(y)
     tau, nu, mean, cov = np.zeros(n), np.zeros(n), np.zeros(n), gram
 
@@ -140,7 +140,7 @@ def textbook_ep(problem, sweeps=100):
 
 def posterior_by_draws(problem, n_draws, rng):
     """Draws from the prior and the log-likelihood of each: (draws, log_weights)."""
-    root = np.linalg.cholesky(problem.gram + 1e-12 * np.eye(problem.size))
+    root = np.linalg.cholesky(problem.dense + 1e-12 * np.eye(problem.size))
     draws = rng.standard_normal((n_draws, problem.size)) @ root.T
     return draws, log_likelihood(problem.likelihood, problem.y * draws).sum(axis=1)
 

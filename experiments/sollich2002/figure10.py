@@ -21,7 +21,7 @@ MINUTES = 0.8
 
 def compare(data: toy.Data, seed: int, draws: int) -> dict[str, np.ndarray]:
     """On the grid: both functions, the posterior's standard deviation, and its skewness away from zero."""
-    means, variance = draws_for(data, seed, draws).outputs(toy.kernel(toy.GRID, data.x), DIAG)
+    means, variance = draws_for(data, seed, draws).at(DensePoints(toy.kernel(toy.GRID, data.x), DIAG)).outputs
     means = means.reshape(-1, len(toy.GRID))
     mean = means.mean(axis=0)
     sd = np.sqrt(means.var(axis=0) + variance)  # given the latents at the rows, theta(x) is Gaussian

@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from bayespoint import Hinge, readouts
 from bayespoint.engines import EP, EllipticalSlice, Laplace
+from bayespoint.grams import DensePoints
 from bayespoint.posteriors import SampledPosterior
 from sollich2002 import toy
 
@@ -26,7 +27,7 @@ def draws_for(data: toy.Data, seed: int, draws: int) -> SampledPosterior:
 
 def machine(data: toy.Data) -> np.ndarray:
     """The support vector machine on the grid: the maximum of the posterior."""
-    return readouts.latent(Laplace().infer(toy.problem(data)), toy.kernel(toy.GRID, data.x), DIAG).mean
+    return readouts.latent(Laplace().infer(toy.problem(data)), DensePoints(toy.kernel(toy.GRID, data.x), DIAG)).mean
 
 
 def class_probabilities(data: toy.Data, seed: int, draws: int) -> dict[str, np.ndarray]:
@@ -38,8 +39,8 @@ def class_probabilities(data: toy.Data, seed: int, draws: int) -> dict[str, np.n
         return probability(mean + np.sqrt(variance) * rng.standard_normal(mean.shape))
 
     return {
-        "(33) draws": posterior.expectation(at_a_draw, cross, DIAG),
-        "(33) EP": readouts.class_probability(EP().infer(toy.problem(data)), cross, DIAG),
-        "(36) mean": probability(readouts.latent(posterior, cross, DIAG).mean),
+        "(33) draws": posterior.at(DensePoints(cross, DIAG)).expectation(at_a_draw),
+        "(33) EP": readouts.class_probability(EP().infer(toy.problem(data)), DensePoints(cross, DIAG)),
+        "(36) mean": probability(readouts.latent(posterior, DensePoints(cross, DIAG)).mean),
         "(37) SVM": probability(machine(data)),
     }

@@ -9,10 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bayespoint import Hinge, Problem
-from bayespoint.evidence.svm import log_normaliser, svm_log_evidence
-from bayespoint.evidence.svm import svm_evidence_gradient
+from bayespoint.evidence.svm import log_normaliser, sample_svm_data, svm_evidence_gradient, svm_log_evidence
 from bayespoint.exceptions import InferenceWarning
-from bayespoint.evidence.svm import sample_svm_data
 
 C, AMPLITUDE, LENGTH = 2.0, 1.25, 0.05  # the truth
 PRODUCT = C * AMPLITUDE  # the support vector machine depends on C K alone

@@ -10,14 +10,13 @@ from bayespoint.bounds import centre_of_mass_gap
 from bayespoint.engines import EP, Billiard
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.posteriors import SampledPosterior
-from bayespoint.grams import whiten
 
 LARGEST = 0.1052568  # of arccos(x) / pi - (1 - x) / 2, at x = 0.7712
 
 
 def posterior_of(draws):
     problem = Problem(np.eye(draws.shape[1]), np.ones(draws.shape[1]), Step(0.1))
-    return SampledPosterior(problem, whiten(problem), draws[None])
+    return SampledPosterior(problem, problem.whitened(), draws[None])
 
 
 def unit(angles):

@@ -30,7 +30,7 @@ def problem():
 
 def part(problem, rows):
     weights = problem.weights and Weights(problem.weights.copies[rows], problem.weights.power[rows])
-    return Problem(problem.gram[np.ix_(rows, rows)], problem.y[rows], problem.likelihood, weights)
+    return Problem(problem.dense[np.ix_(rows, rows)], problem.y[rows], problem.likelihood, weights)
 
 
 def root_of(gram):
@@ -47,7 +47,7 @@ def dense(tau, nu, root):
 
 def dense_divergence(posterior, prior=None, rows=None, scale=1.0):
     """The textbook's relative entropy of two Gaussians, in as many coordinates as the Gram matrix has rank."""
-    root = root_of(posterior.problem.gram)
+    root = root_of(posterior.problem.dense)
     mean, precision = dense(posterior.tau, posterior.nu, root)
     if prior is None:
         prior_mean, prior_precision = np.zeros_like(mean), np.eye(len(mean))
@@ -107,7 +107,7 @@ def test_some_of_these_problems_have_sites_of_negative_precision(problem):
 def moments(posterior, rows=slice(None), sites=None):
     """Mean and covariance of all latents under the prior process times the sites at some rows."""
     sites = posterior if sites is None else sites
-    gram = posterior.problem.gram
+    gram = posterior.problem.dense
     tau, nu = np.zeros(len(gram)), np.zeros(len(gram))
     tau[rows], nu[rows] = sites.tau, sites.nu
     covariance = np.linalg.solve(np.eye(len(gram)) + gram * tau, gram)
@@ -143,7 +143,7 @@ def test_the_divergence_is_a_mean_of_log_densities(step, scale, problem, rng):
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_the_gibbs_error_is_the_share_of_wrong_draws(step, kernel, scale, problem, rng):
     posterior = EP().infer(problem(step, kernel))
-    root = root_of(posterior.problem.gram)
+    root = root_of(posterior.problem.dense)
     mean, precision = dense(posterior.tau, posterior.nu, root)
     w = scale * mean + rng.standard_normal((20_000, len(mean))) @ np.linalg.cholesky(np.linalg.inv(precision)).T
     wrong = posterior.problem.y * (w @ root.T) <= 0

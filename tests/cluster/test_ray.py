@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 
 from bayespoint import BayesPointClassifier, Problem, Step
 from bayespoint.engines import EP, Billiard
-from bayespoint.problem import LowRank
+from bayespoint.grams import LowRank
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),  # one cluster for all

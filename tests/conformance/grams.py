@@ -4,8 +4,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bayespoint import Problem
-from bayespoint.grams import KernelRows
-from bayespoint.problem import LowRank
+from bayespoint.grams import KernelRows, LowRank
 
 SIZE = 8
 WEIGHTS = {

@@ -25,8 +25,7 @@ from bayespoint.engines import (
     Perceptrons,
 )
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
-from bayespoint.grams import NaturalGaussian
-from bayespoint.problem import LowRank
+from bayespoint.grams import DensePoints, LowRank, NaturalGaussian
 
 LIKELIHOODS = {
     "hard": Step(),
@@ -141,7 +140,7 @@ def check_shared_methods(posterior, gram, points):
     assert posterior.alpha.shape[-1] == SIZE
     latents = getattr(posterior, "latents", posterior.mean)
     np.testing.assert_allclose(posterior.alpha @ spanned(gram), latents, **rounding)
-    mean, variance = posterior.latent(*points)
+    mean, variance = posterior.at(DensePoints(*points)).latent
     assert np.all((variance > 0) & (variance < 8 * points[1]))
     np.testing.assert_allclose(mean, at_new(posterior.mean_weights, gram), **rounding)
     first = posterior.expectation(lambda mean, var: mean + 0 * var, *points)
@@ -153,7 +152,7 @@ def check_shared_methods(posterior, gram, points):
 
 
 def check_readouts(posterior, gram, points):
-    mean, _ = readouts.latent(posterior, *points)
+    mean, _ = readouts.latent(posterior, DensePoints(*points))
     point = at_new(readouts.bayes_point(posterior), gram)
     assert point @ mean == pytest.approx(np.linalg.norm(point) * np.linalg.norm(mean), rel=1e-6)  # the same direction
     for readout in (readouts.class_probability, readouts.vote, readouts.entropy, readouts.mutual_information):
@@ -177,7 +176,10 @@ def test_the_form_of_the_gram_matrix_changes_nothing(engine, kind, gram, weights
     plain, points = dense_problem_of(gram, likelihood, weights, residual=not leave_out)
     expected = QUICK[engine].infer(plain)
     close = {"rtol": 1e-5, "atol": 1e-6}
-    (mean, variance), (plain_mean, plain_variance) = found.latent(*new_points(gram)), expected.latent(*points)
+    (mean, variance), (plain_mean, plain_variance) = (
+        found.at(DensePoints(*new_points(gram))).latent,
+        expected.at(DensePoints(*points)).latent,
+    )
     np.testing.assert_allclose(mean, plain_mean, **close)
     if gram == "residual" and (engine == "Corners" or (engine == "Laplace" and weights == "whole")):
         return  # the spread of corners is no variance, and the curvature of a kink is not that of its copies
@@ -197,8 +199,8 @@ def test_draws_of_any_form_of_the_gram_matrix_agree(engine, kind, gram, seed):
         return
     likelihood, points = LIKELIHOODS[kind], new_points(gram)
     plain, plain_points = dense_problem_of(gram, likelihood, "none")
-    one = ENGINES[engine].infer(problem_of(gram, likelihood), rng=seed).outputs(*points)
-    two = Billiard(draws=2000).infer(plain, rng=seed + 1).outputs(*plain_points)
+    one = ENGINES[engine].infer(problem_of(gram, likelihood), rng=seed).at(DensePoints(*points)).outputs
+    two = Billiard(draws=2000).infer(plain, rng=seed + 1).at(DensePoints(*plain_points)).outputs
     assert_same_moments(one, two)
 
 
@@ -207,11 +209,11 @@ def test_draws_of_any_form_of_the_gram_matrix_agree(engine, kind, gram, seed):
 def test_draws_count_weights_of_rows_with_residuals(kind, weights, seed):
     likelihood, points = LIKELIHOODS[kind], new_points("residual")
     plain, plain_points = dense_problem_of("residual", likelihood, weights)
-    two = EllipticalSlice(draws=400).infer(plain, rng=seed).outputs(*plain_points)
+    two = EllipticalSlice(draws=400).infer(plain, rng=seed).at(DensePoints(*plain_points)).outputs
     for name, engine in (("EllipticalSlice", EllipticalSlice(draws=400)), ("Billiard", Billiard())):
         if works(name, kind, "residual", weights):
             problem = problem_of("residual", likelihood, weights)
-            assert_same_moments(engine.infer(problem, rng=seed + 1).outputs(*points), two)
+            assert_same_moments(engine.infer(problem, rng=seed + 1).at(DensePoints(*points)).outputs, two)
 
 
 def assert_same_moments(one, two):
@@ -225,9 +227,9 @@ def test_a_residual_left_out_would_be_noticed(seed):
     """The control of the two tests above."""
     likelihood = LIKELIHOODS["noise"]
     plain, plain_points = dense_problem_of("residual", likelihood, "none")
-    two = Billiard(draws=2000).infer(plain, rng=seed).outputs(*plain_points)
+    two = Billiard(draws=2000).infer(plain, rng=seed).at(DensePoints(*plain_points)).outputs
     without = problem_of("factor", likelihood)
-    one = Billiard(draws=2000).infer(without, rng=seed + 1).outputs(*new_points("residual"))
+    one = Billiard(draws=2000).infer(without, rng=seed + 1).at(DensePoints(*new_points("residual"))).outputs
     with pytest.raises(AssertionError):
         assert_same_moments(one, two)
 
@@ -283,11 +285,15 @@ def test_expectation_propagation_is_near_the_draws(engine, kind):
     scale = np.sqrt(draws.problem.diag)
     assert np.abs(draws.mean - gaussian.mean).max() < 0.1 * scale.max()
     np.testing.assert_allclose(
-        readouts.class_probability(draws, *points), readouts.class_probability(gaussian, *points), atol=0.03
+        readouts.class_probability(draws, DensePoints(*points)),
+        readouts.class_probability(gaussian, DensePoints(*points)),
+        atol=0.03,
     )
     np.testing.assert_allclose(readouts.flip_probability(draws), readouts.flip_probability(gaussian), atol=0.04)
     np.testing.assert_allclose(
-        readouts.mutual_information(draws, *points), readouts.mutual_information(gaussian, *points), atol=0.2
+        readouts.mutual_information(draws, DensePoints(*points)),
+        readouts.mutual_information(gaussian, DensePoints(*points)),
+        atol=0.2,
     )
     if kind != "hard":
         np.testing.assert_allclose(
@@ -299,7 +305,7 @@ def test_expectation_propagation_is_near_the_draws(engine, kind):
 @pytest.mark.parametrize("kind", ["hard", "soft"])
 def test_approximate_engines_point_the_same_way(engine, kind):
     found, exact = infer(engine, kind)[0], infer("Billiard", kind)[0]
-    cosine = readouts.bayes_point(found) @ found.problem.gram @ readouts.bayes_point(exact)
+    cosine = readouts.bayes_point(found) @ found.problem.dense @ readouts.bayes_point(exact)
     assert cosine > 0.85
 
 

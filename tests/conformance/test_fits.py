@@ -7,9 +7,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
 from bayespoint.engines import Billiard
+from bayespoint.estimators import updated
 from bayespoint.estimators._certificates import random_part
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.estimators import updated
 
 da = pytest.importorskip("dask.array")
 

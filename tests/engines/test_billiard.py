@@ -8,7 +8,6 @@ from bayespoint import Hinge, Problem, Step
 from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, billiard
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
-from bayespoint.grams import whiten
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.05, 0.3), Hinge(2.0)]
 SHORT = Billiard(draws=150, chains=3, warmup=10)
@@ -66,9 +65,9 @@ def test_batches_do_not_show(rng, monkeypatch):
 
 def test_inputs_are_left_alone(rng):
     problem = problem_of(Step(0.1), rng)
-    gram, y, start = problem.gram.copy(), problem.y.copy(), problem.y.copy()
+    gram, y, start = problem.dense.copy(), problem.y.copy(), problem.y.copy()
     SHORT.infer(problem, rng=0, start=start)
-    np.testing.assert_array_equal(problem.gram, gram)
+    np.testing.assert_array_equal(problem.dense, gram)
     np.testing.assert_array_equal(problem.y, y)
     np.testing.assert_array_equal(start, y)
 
@@ -126,7 +125,7 @@ def reference_hinges(gram, y, slope, theta, velocity, time):
 
 
 def walls_and_start(problem, count, rng):
-    white = whiten(problem)
+    white = problem.whitened()
     walls = billiard.Walls.of(problem, white)
     position = billiard.starting_position(problem, white)
     if not position.any():  # zero is where all walls meet
@@ -164,7 +163,7 @@ def test_a_flight_is_that_of_the_book(likelihood, time, rng):
     problem = problem_of(likelihood, rng, size=9)
     white, walls, position, refresh = walls_and_start(problem, 10, rng)
     latents, events, positions = fly(walls, white, position, refresh, time)
-    gram = problem.gram + np.diag(white.softness)
+    gram = problem.dense + np.diag(white.softness)
     reference = reference_hinges if isinstance(likelihood, Hinge) else reference_steps
     starts, total = [white.latents(position), *latents[:-1]], 0
     for k, g in enumerate(refresh):
@@ -399,11 +398,11 @@ def test_hard_walls_are_never_crossed(rng):
 def test_views_and_read_only_matrices_are_welcome(rng):
     problem = problem_of(Step(0.1), rng, size=8)
     wide = np.zeros((16, 16))
-    wide[::2, ::2] = problem.gram
-    frozen = problem.gram.copy()
+    wide[::2, ::2] = problem.dense
+    frozen = problem.dense.copy()
     frozen.flags.writeable = False
     expected = SHORT.infer(problem, rng=0).coordinates
-    for gram in (wide[::2, ::2], np.asfortranarray(problem.gram), frozen):
+    for gram in (wide[::2, ::2], np.asfortranarray(problem.dense), frozen):
         np.testing.assert_array_equal(SHORT.infer(Problem(gram, problem.y, Step(0.1)), rng=0).coordinates, expected)
 
 
@@ -413,13 +412,13 @@ def test_views_and_read_only_matrices_are_welcome(rng):
 def test_weights_scale_the_energy_of_walls(rng):
     problem = problem_of(Step(0.1), rng, size=5, weights=[1.0, 2.0, 0.5, 1.0, 3.0])
     np.testing.assert_allclose(
-        billiard.Walls.of(problem, whiten(problem)).energy, np.array([1, 2, 0.5, 1, 3]) * np.log(9)
+        billiard.Walls.of(problem, problem.whitened()).energy, np.array([1, 2, 0.5, 1, 3]) * np.log(9)
     )
 
 
 def test_weights_scale_the_slope_of_hinges(rng):
     problem = problem_of(Hinge(2.0), rng, size=5, weights=[1.0, 2.0, 0.5, 1.0, 3.0])
-    np.testing.assert_allclose(billiard.Walls.of(problem, whiten(problem)).energy, [2, 4, 1, 2, 6])
+    np.testing.assert_allclose(billiard.Walls.of(problem, problem.whitened()).energy, [2, 4, 1, 2, 6])
 
 
 @pytest.mark.processor

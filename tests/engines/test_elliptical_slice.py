@@ -7,7 +7,6 @@ from bayespoint.diagnostics import ess, mcse
 from bayespoint.engines import EP, Billiard, EllipticalSlice
 from bayespoint.engines.elliptical_slice import Ellipse
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
-from bayespoint.grams import whiten
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.1, 0.5), Hinge(2.0)]
 
@@ -77,7 +76,7 @@ def test_a_centre_outside_hard_walls_is_no_start(rng):
         def infer(self, problem, rng=None, **options):
             flipped = problem.y.copy()
             flipped[0] *= -1
-            mean = super().infer(Problem(problem.gram, flipped, Step(0.0, 0.5)))
+            mean = super().infer(Problem(problem.dense, flipped, Step(0.0, 0.5)))
             return mean
 
     problem = problem_of(Step(), rng, 6)
@@ -111,7 +110,7 @@ def test_bad_settings_are_refused_in_a_sentence(settings):
 def test_a_slice_that_rounding_hides_leaves_a_chain_where_it_is(rng):
     problem = problem_of(Hinge(2.0), rng)
     gaussian = EP().infer(problem)
-    base = Ellipse(problem, whiten(problem), gaussian.tau, gaussian.nu)
+    base = Ellipse(problem, problem.whitened(), gaussian.tau, gaussian.nu)
     latents, across = base.latents(np.zeros((2, base.white.rank))), rng.normal(size=(2, 12))
     target = base.log_ratio(latents) + np.array([0.0, 1e6])  # as if it had been larger where the second chain stands
     cos, sin, new, kept, _ = base.step(latents, across, target, rng)

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from bayespoint import Problem, Step
 from bayespoint.engines import EP, ep
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning
+from bayespoint.grams import DensePoints
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.problem import Weights
 from bayespoint.tuning import Model, infer
@@ -43,7 +44,7 @@ def assert_same(a: GaussianPosterior, b: GaussianPosterior, tolerance=1e-8):
 def test_two_different_posteriors_are_not_the_same(rng):
     problem = model_problem(5, Step(softness=1.0), rng)
     with pytest.raises(AssertionError):
-        assert_same(EP().infer(problem), EP().infer(Problem(1.001 * problem.gram, problem.y, problem.likelihood)))
+        assert_same(EP().infer(problem), EP().infer(Problem(1.001 * problem.dense, problem.y, problem.likelihood)))
 
 
 # -- exact witnesses ----------------------------------------------------------------------------------------------
@@ -86,7 +87,7 @@ def test_two_and_three_rows_are_close_to_quadrature(n, step, rng):
 @pytest.mark.parametrize("wrong", [Step(0.15, 0.0), Step(0.1, 0.3)])
 def test_quadrature_tells_the_posterior_of_another_step(monkeypatch, wrong, rng):
     problem = next(small_problems(3, Step(0.1), rng))
-    other = EP().infer(Problem(problem.gram, problem.y, wrong))
+    other = EP().infer(Problem(problem.dense, problem.y, wrong))
     monkeypatch.setattr(EP, "infer", lambda self, problem: other)
     with pytest.raises(AssertionError):
         assert_close_to_quadrature(problem, 0.05)
@@ -103,7 +104,7 @@ def test_the_fixed_point_is_that_of_the_textbook(step, rng):
 
 
 def orthant(problem):
-    signed = problem.gram * np.outer(problem.y, problem.y)
+    signed = problem.dense * np.outer(problem.y, problem.y)
     rng = np.random.default_rng(0)
     volume = multivariate_normal.cdf(np.zeros(problem.size), cov=signed, abseps=1e-8, releps=1e-3, rng=rng)
     return np.log(volume)
@@ -217,7 +218,7 @@ def test_the_order_of_rows_does_not_matter(step, rng):
     problem = model_problem(15, step, rng)
     order = rng.permutation(15)
     a = TIGHT.infer(problem)
-    b = TIGHT.infer(Problem(problem.gram[np.ix_(order, order)], problem.y[order], step))
+    b = TIGHT.infer(Problem(problem.dense[np.ix_(order, order)], problem.y[order], step))
     assert b.log_evidence == pytest.approx(a.log_evidence, abs=1e-8)
     np.testing.assert_allclose(b.mean, a.mean[order], atol=1e-8)
     np.testing.assert_allclose(b.variance, a.variance[order], atol=1e-8)
@@ -226,7 +227,7 @@ def test_the_order_of_rows_does_not_matter(step, rng):
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_flipping_all_labels_flips_the_latents(step, rng):
     problem = model_problem(15, step, rng)
-    a, b = TIGHT.infer(problem), TIGHT.infer(Problem(problem.gram, -problem.y, step))
+    a, b = TIGHT.infer(problem), TIGHT.infer(Problem(problem.dense, -problem.y, step))
     assert b.log_evidence == pytest.approx(a.log_evidence, abs=1e-10)
     np.testing.assert_allclose(b.mean, -a.mean, atol=1e-10)
     np.testing.assert_allclose(b.variance, a.variance, atol=1e-10)
@@ -236,7 +237,7 @@ def test_flipping_all_labels_flips_the_latents(step, rng):
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_a_hard_boundary_does_not_see_the_scale_of_the_kernel(noise, scale, rng):
     problem = model_problem(15, Step(noise), rng)
-    a, b = TIGHT.infer(problem), TIGHT.infer(Problem(scale * problem.gram, problem.y, Step(noise)))
+    a, b = TIGHT.infer(problem), TIGHT.infer(Problem(scale * problem.dense, problem.y, Step(noise)))
     assert b.log_evidence == pytest.approx(a.log_evidence, abs=1e-8)
     np.testing.assert_allclose(b.mean, np.sqrt(scale) * a.mean, rtol=1e-6, atol=1e-8 * np.sqrt(scale))
     np.testing.assert_allclose(b.variance, scale * a.variance, rtol=1e-6)
@@ -248,7 +249,7 @@ def test_whole_weights_are_repeated_rows(step, rng):
     problem = model_problem(8, step, rng, width=0.7, weights=weights)
     rows = np.repeat(np.arange(8), weights)
     a = TIGHT.infer(problem)
-    b = TIGHT.infer(Problem(problem.gram[np.ix_(rows, rows)], problem.y[rows], step))
+    b = TIGHT.infer(Problem(problem.dense[np.ix_(rows, rows)], problem.y[rows], step))
     assert a.log_evidence == pytest.approx(b.log_evidence, abs=1e-8)
     np.testing.assert_allclose(a.mean[rows], b.mean, atol=1e-8)
     np.testing.assert_allclose(a.variance[rows], b.variance, atol=1e-8)
@@ -274,7 +275,7 @@ def test_copies_of_a_contradicted_row_settle_as_rows_of_their_own(case, noise, w
 @pytest.mark.parametrize("weight", [0.5, 1.0, 2.0])
 def test_the_posterior_is_continuous_in_a_weight(step, weight, rng):
     def infer_with(w):
-        return TIGHT.infer(Problem(problem.gram, problem.y, step, np.r_[w, np.ones(7)]))
+        return TIGHT.infer(Problem(problem.dense, problem.y, step, np.r_[w, np.ones(7)]))
 
     problem = model_problem(8, step, rng)
     for nearby in (weight - 1e-7, weight + 1e-7):
@@ -284,8 +285,8 @@ def test_the_posterior_is_continuous_in_a_weight(step, weight, rng):
 @pytest.mark.parametrize("step", [Step(0.1), Step(0.0, 1.0), Step(0.2, 0.3)], ids=str)
 def test_a_tiny_weight_is_almost_no_row(step, rng):
     problem = model_problem(8, step, rng)
-    a = TIGHT.infer(Problem(problem.gram, problem.y, step, np.r_[np.ones(7), 1e-7]))
-    b = TIGHT.infer(Problem(problem.gram[:7, :7], problem.y[:7], step))
+    a = TIGHT.infer(Problem(problem.dense, problem.y, step, np.r_[np.ones(7), 1e-7]))
+    b = TIGHT.infer(Problem(problem.dense[:7, :7], problem.y[:7], step))
     assert a.log_evidence == pytest.approx(b.log_evidence, abs=1e-6)
     np.testing.assert_allclose(a.mean[:7], b.mean, atol=1e-6)
 
@@ -308,7 +309,7 @@ def test_one_site_at_a_time_reaches_the_same_fixed_point(step, rng):
 def cavity_and_site(problem, tau, nu, i):
     """Marginal of row i by dense algebra, its cavity without one copy, and the site that the moments ask for."""
     copies, power = problem.weights
-    cov = np.linalg.inv(np.linalg.inv(problem.gram) + np.diag(copies * tau))
+    cov = np.linalg.inv(np.linalg.inv(problem.dense) + np.diag(copies * tau))
     mean, var = (cov @ (copies * nu))[i], cov[i, i]
     cavity_var = 1 / (1 / var - tau[i])
     cavity_mean = cavity_var * (mean / var - nu[i])
@@ -362,7 +363,7 @@ def test_mixing_of_sweeps_changes_the_way_not_the_goal(rng):
 @pytest.mark.parametrize("step", [Step(), Step(0.1), Step(0.0, 1.0)], ids=str)
 def test_a_warm_start_reaches_the_same_fixed_point_sooner(step, rng):
     problem = model_problem(40, step, rng)
-    near = TIGHT.infer(Problem(problem.gram * 1.02 + 1e-3 * np.eye(40), problem.y, step))
+    near = TIGHT.infer(Problem(problem.dense * 1.02 + 1e-3 * np.eye(40), problem.y, step))
     cold, warm = TIGHT.infer(problem), TIGHT.infer(problem, start=near)
     assert_same(warm, cold, 1e-7)
     assert warm.info["sweeps"] < cold.info["sweeps"]
@@ -433,8 +434,10 @@ def test_the_cavity_is_close_to_leaving_the_row_out(step, rng):
     cavity = step.log_probability(*EP().infer(problem).leave_one_out)
     for i in range(20):
         others = np.delete(np.arange(20), i)
-        rest = EP().infer(Problem(problem.gram[np.ix_(others, others)], problem.y[others], step))
-        left_out = step.log_probability(*rest.latent(problem.gram[[i]][:, others], problem.gram[[i], [i]]))
+        rest = EP().infer(Problem(problem.dense[np.ix_(others, others)], problem.y[others], step))
+        left_out = step.log_probability(
+            *rest.at(DensePoints(problem.dense[[i]][:, others], problem.dense[[i], [i]])).latent
+        )
         assert abs(np.exp(cavity[i]) - np.exp(left_out[0])) < 0.03
 
 

@@ -10,6 +10,7 @@ from bayespoint import Hinge, Problem, Step
 from bayespoint.engines import Laplace
 from bayespoint.engines.laplace import _add_rows, _signed_block, _step_of_low_rank, _walk, support_vectors
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
+from bayespoint.grams import DensePoints
 from bayespoint.problem import Weights
 from bayespoint.tuning import Model, infer
 from witnesses import central_difference
@@ -35,13 +36,13 @@ def labelled(kind, size, rng):
 def objective(problem, alpha):
     """The dual, to be maximised."""
     signed = problem.y * alpha
-    return alpha.sum() - 0.5 * signed @ problem.gram @ signed
+    return alpha.sum() - 0.5 * signed @ problem.dense @ signed
 
 
 def duality_gap(problem, found):
     """Primal minus dual, which no mistake of the solver can make small."""
     signed = problem.y * found.alpha
-    latents = problem.gram @ signed
+    latents = problem.dense @ signed
     loss = np.clip(1 - problem.y * latents, 0.0, None)
     primal = 0.5 * signed @ latents + (problem.likelihood.C * problem.exponents) @ loss
     return primal - objective(problem, found.alpha)
@@ -52,7 +53,7 @@ def assert_optimal(problem, found, tolerance=1e-8):
     cap = problem.likelihood.C * problem.exponents
     np.testing.assert_allclose(found.cap, cap)
     assert np.all((found.alpha >= 0) & (found.alpha <= cap))
-    np.testing.assert_allclose(found.latents, problem.gram @ (problem.y * found.alpha), atol=1e-9)
+    np.testing.assert_allclose(found.latents, problem.dense @ (problem.y * found.alpha), atol=1e-9)
     size = 1 + objective(problem, found.alpha)
     assert abs(duality_gap(problem, found)) <= tolerance * size
     margin = problem.y * found.latents
@@ -124,14 +125,14 @@ def test_a_gap_tells_weights_that_are_not_optimal(rng):
     found = support_vectors(problem)
     worse = np.clip(found.alpha * 1.001, 0.0, 2.0)
     with pytest.raises(AssertionError):
-        assert_optimal(problem, found._replace(alpha=worse, latents=problem.gram @ (problem.y * worse)))
+        assert_optimal(problem, found._replace(alpha=worse, latents=problem.dense @ (problem.y * worse)))
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dual_is_that_of_a_quasi_newton_method(kind, C, rng):
     problem = Problem(*labelled(kind, 20, rng), Hinge(C))
-    q = problem.gram * np.outer(problem.y, problem.y)
+    q = problem.dense * np.outer(problem.y, problem.y)
     alpha = np.full(20, 0.5 * C)
     for _ in range(30):  # it gives up early where the dual is flat
         answer = minimize(
@@ -150,7 +151,7 @@ def test_the_dual_is_that_of_a_quasi_newton_method(kind, C, rng):
 
 def by_enumeration(problem):
     """Weights for which all conditions hold, among all ways to call rows easy, marginal or hard."""
-    q, cap = problem.gram * np.outer(problem.y, problem.y), problem.likelihood.C * problem.exponents
+    q, cap = problem.dense * np.outer(problem.y, problem.y), problem.likelihood.C * problem.exponents
     for sets in map(np.array, product([0, 1, 2], repeat=problem.size)):
         alpha = np.where(sets == 2, cap, 0.0)
         free = sets == 1
@@ -327,13 +328,13 @@ def by_the_paper(problem):
     found = support_vectors(problem)
     m, weights, C = found.marginal, problem.exponents, problem.likelihood.C
     loss = np.clip(1 - problem.y * found.latents, 0.0, None)
-    log_q = -0.5 * found.latents @ np.linalg.solve(problem.gram, found.latents) - C * weights @ loss
+    log_q = -0.5 * found.latents @ np.linalg.solve(problem.dense, found.latents) - C * weights @ loss
     log_q -= weights.sum() * np.log1p(np.exp(-2 * C))
     a, c = found.alpha[m], C * weights[m]
     lm = np.diag(2 * np.pi * (a * (c - a) / c) ** 2)
-    curvature = np.linalg.inv(problem.gram)
+    curvature = np.linalg.inv(problem.dense)
     curvature[np.ix_(m, m)] += lm
-    log_det = np.linalg.slogdet(np.eye(len(m)) + lm @ problem.gram[np.ix_(m, m)])[1]
+    log_det = np.linalg.slogdet(np.eye(len(m)) + lm @ problem.dense[np.ix_(m, m)])[1]
     return log_q - 0.5 * log_det, np.linalg.inv(curvature)
 
 
@@ -351,7 +352,7 @@ def test_the_posterior_is_that_of_the_paper(C, weighted, rng):
     np.testing.assert_array_equal(posterior.mean, found.latents)
     np.testing.assert_array_equal(posterior.alpha, y * found.alpha)
     new = rng.normal(size=(5, 20)) @ gram
-    np.testing.assert_allclose(posterior.latent(new, np.full(5, 1e6)).mean, new @ (y * found.alpha))
+    np.testing.assert_allclose(posterior.at(DensePoints(new, np.full(5, 1e6))).latent.mean, new @ (y * found.alpha))
 
 
 def test_a_single_row_in_closed_form():

@@ -8,10 +8,16 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem
-from bayespoint.engines import _margin_interior as interior
-from bayespoint.engines.margin import hildreth
 from bayespoint.engines.laplace import support_vectors
-from bayespoint.engines.margin import Dense, Factor, bound_minimising, gaussian_margin, margin_geometry
+from bayespoint.engines.margin import (
+    Dense,
+    Factor,
+    bound_minimising,
+    gaussian_margin,
+    hildreth,
+    interior,
+    margin_geometry,
+)
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from witnesses import central_difference
 

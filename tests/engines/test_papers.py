@@ -20,7 +20,7 @@ def problem_of(size, likelihood, rng, dimension=4):
 
 def cosine(problem, one, other):
     """Of two Bayes points in feature space."""
-    return readouts.bayes_point(one) @ problem.gram @ readouts.bayes_point(other)
+    return readouts.bayes_point(one) @ problem.dense @ readouts.bayes_point(other)
 
 
 # -- kernel Gibbs sampler --------------------------------------------------------------------------------------------
@@ -208,14 +208,14 @@ def test_points_are_equally_spaced_along_the_way():
 def test_a_corner_lies_on_every_wall_but_one(softness, rng):
     problem = problem_of(6, Step(softness=softness), rng)
     posterior = Corners().infer(problem)
-    walls = problem.gram + softness * np.eye(6)
+    walls = problem.dense + softness * np.eye(6)
     corners = np.linalg.inv(walls) * problem.y / np.sqrt(np.diagonal(np.linalg.inv(walls)))  # a column each
     np.testing.assert_allclose(np.einsum("ji,jk,ki->i", corners, walls, corners), 1.0)
     outputs = problem.y[:, None] * (walls @ corners)
     np.testing.assert_allclose(outputs - np.diag(np.diagonal(outputs)), 0.0, atol=1e-10)
     assert np.all(np.diagonal(outputs) > 0)
-    np.testing.assert_allclose(posterior.latents[0], np.sqrt(6) * (problem.gram @ corners).T, atol=1e-8)
-    np.testing.assert_allclose(posterior.mean, np.sqrt(6) * (problem.gram @ corners).mean(axis=1), atol=1e-8)
+    np.testing.assert_allclose(posterior.latents[0], np.sqrt(6) * (problem.dense @ corners).T, atol=1e-8)
+    np.testing.assert_allclose(posterior.mean, np.sqrt(6) * (problem.dense @ corners).mean(axis=1), atol=1e-8)
 
 
 def test_corners_lie_near_the_bayes_point(rng, seed):

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from bayespoint import Hinge, Problem, Step, readouts
-from bayespoint.engines import EP
 from bayespoint.distributed import Partition, PartitionedEP, posterior_of
+from bayespoint.engines import EP
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
+from bayespoint.grams import DensePoints, LowRank, NaturalGaussian
 from bayespoint.likelihoods import Logistic
-from bayespoint.grams import NaturalGaussian
-from bayespoint.problem import LowRank
 
 TIGHT = EP(tolerance=1e-10)
 LIKELIHOODS = [Step(softness=0.5), Step(noise=0.1), Step(noise=0.05, softness=0.3), Step(), Hinge(2.0), Logistic(1.0)]
@@ -32,9 +31,11 @@ def split(M, targets, count, weights=None):
 
 
 def assert_same(posterior, whole, tolerance=2e-6):
-    new = np.random.default_rng(0).standard_normal((30, posterior.natural.rank))
+    new = np.random.default_rng(0).standard_normal((30, posterior.gaussian.coordinates.rank))
     diag = np.square(new).sum(axis=1)
-    for one, other in zip(posterior.latent(new, diag), whole.latent(new, diag), strict=True):
+    for one, other in zip(
+        posterior.at(DensePoints(new, diag)).latent, whole.at(DensePoints(new, diag)).latent, strict=True
+    ):
         np.testing.assert_allclose(one, other, atol=tolerance)
     assert posterior.log_evidence == pytest.approx(whole.log_evidence, abs=tolerance)
 
@@ -166,14 +167,18 @@ def test_empty_partitions_and_rows_of_zeros(rng):
 def test_no_rows_at_all():
     (posterior,) = PartitionedEP().infer([Partition(np.empty((0, 2)), np.empty((1, 0)))], Step())
     assert posterior.log_evidence == pytest.approx(0.0)
-    np.testing.assert_allclose(posterior.natural.covariance, np.eye(2))
+    np.testing.assert_allclose(posterior.gaussian.coordinates.covariance, np.eye(2))
 
 
 def test_rows_that_come_later_start_from_a_prior(rng):
     M, y = data(rng, n=80, flipped=0.1)
     first = EP().infer(Problem(LowRank(M[:40]), y[:40], Step(softness=0.5)))
-    (posterior,) = PartitionedEP().infer(split(M[40:], y[40:], 4), Step(softness=0.5), priors=[first.natural])
-    assert_same(posterior, TIGHT.infer(Problem(LowRank(M[40:], first.natural), y[40:], Step(softness=0.5))))
+    (posterior,) = PartitionedEP().infer(
+        split(M[40:], y[40:], 4), Step(softness=0.5), priors=[first.gaussian.coordinates]
+    )
+    assert_same(
+        posterior, TIGHT.infer(Problem(LowRank(M[40:], first.gaussian.coordinates), y[40:], Step(softness=0.5)))
+    )
 
 
 @pytest.mark.processor
@@ -222,12 +227,14 @@ def test_read_outs_of_rows_that_are_not_at_hand(rng):
     M, y = data(rng, flipped=0.1)
     likelihood = Step(softness=0.5)
     whole = TIGHT.infer(Problem(LowRank(M), y, likelihood))
-    posterior = posterior_of(whole.natural, likelihood, whole.log_evidence, {"rows": 40})
+    posterior = posterior_of(whole.gaussian.coordinates, likelihood, whole.log_evidence, {"rows": 40})
     new = rng.standard_normal((6, 4))
     diag = np.square(new).sum(axis=1)
     for readout in (readouts.class_probability, readouts.entropy):
         np.testing.assert_allclose(readout(posterior, new, diag), readout(whole, new, diag), rtol=1e-9)
-    np.testing.assert_allclose(posterior.natural.precision, whole.natural.precision, rtol=1e-12)
+    np.testing.assert_allclose(
+        posterior.gaussian.coordinates.precision, whole.gaussian.coordinates.precision, rtol=1e-12
+    )
     assert posterior.log_evidence == whole.log_evidence
     assert posterior.info == {"rows": 40}
     assert posterior.mean.shape == (0,)

@@ -11,9 +11,8 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 from bayespoint import Hinge, Problem, Step, kernel_rows, readouts
 from bayespoint.engines import Billiard, Perceptrons, perceptrons
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.grams import KernelRows
-from bayespoint.grams import NaturalGaussian
-from bayespoint.problem import LowRank, low_rank_factor
+from bayespoint.grams import DensePoints, KernelRows, LowRank, NaturalGaussian
+from bayespoint.problem import low_rank_factor
 
 KERNEL = DotProduct(1.0) ** 3
 LIKELIHOODS = [Step(), Step(softness=0.5)]
@@ -195,9 +194,12 @@ def test_one_support_for_all_classes(rng):
     used = np.any([posterior.alpha[0].any(axis=0) for posterior in found], axis=0)
     np.testing.assert_array_equal(found[0].support, np.flatnonzero(used))
     new = rng.normal(size=(9, 3))
-    cross = found[0].problem.gram.cross(new)
+    cross = found[0].problem.gram.new(new)
     for posterior in found:
-        lazy, dense = posterior.latent(cross, cross.diag), posterior.latent(KERNEL(new, X), KERNEL.diag(new))
+        lazy, dense = (
+            posterior.at(DensePoints(cross, cross.diag)).latent,
+            posterior.at(DensePoints(KERNEL(new, X), KERNEL.diag(new))).latent,
+        )
         np.testing.assert_allclose(lazy.mean, dense.mean, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(lazy.variance, dense.variance, rtol=1e-3, atol=1e-4)
     assert cross._kept[0] is found[0].support
@@ -207,14 +209,16 @@ def test_the_posterior_has_its_own_moments(rng):
     posterior = Perceptrons(8).infer(problems_of(Step(softness=0.2))[1], rng=0)
     new = rng.normal(size=(6, 3))
     cross, diag = KERNEL(new, X), KERNEL.diag(new)
-    outputs, nothing = posterior.outputs(cross, diag)
+    outputs, nothing = posterior.at(DensePoints(cross, diag)).outputs
     np.testing.assert_allclose(outputs[0], posterior.alpha[0] @ cross.T)
     assert np.all(nothing < 1e-11 * diag)
     np.testing.assert_allclose(posterior.mean, posterior.latents.mean(axis=(0, 1)))
     np.testing.assert_allclose(posterior.mean_weights, posterior.alpha.mean(axis=(0, 1)))
-    np.testing.assert_allclose(readouts.vote(posterior, cross, diag), (outputs[0] > 0).mean(axis=0))
-    np.testing.assert_allclose(posterior.latent(cross, diag).mean, outputs.mean(axis=(0, 1)))
-    np.testing.assert_allclose(posterior.latent(cross, diag).variance, outputs.var(axis=(0, 1)), rtol=1e-6)
+    np.testing.assert_allclose(readouts.vote(posterior, DensePoints(cross, diag)), (outputs[0] > 0).mean(axis=0))
+    np.testing.assert_allclose(posterior.at(DensePoints(cross, diag)).latent.mean, outputs.mean(axis=(0, 1)))
+    np.testing.assert_allclose(
+        posterior.at(DensePoints(cross, diag)).latent.variance, outputs.var(axis=(0, 1)), rtol=1e-6
+    )
     fewer = posterior.without(slice(2, 5))
     assert fewer.draws == 5
     np.testing.assert_array_equal(fewer.alpha[0], posterior.alpha[0][[0, 1, 5, 6, 7]])
@@ -235,11 +239,11 @@ def test_votes_have_a_monte_carlo_error(rng):
     problem = problems_of()[0]
     new = KERNEL(rng.normal(size=(20, 3)), X), np.ones(20)
     posterior = Perceptrons(200).infer(problem, rng=0)
-    error = readouts.monte_carlo_error(readouts.vote, posterior, *new)
-    p = readouts.vote(posterior, *new)
+    error = readouts.monte_carlo_error(readouts.vote, posterior, DensePoints(*new))
+    p = readouts.vote(posterior, DensePoints(*new))
     np.testing.assert_allclose(error, np.sqrt(p * (1 - p) / 200), atol=0.01)  # permutations are independent
     with pytest.raises(InvalidProblemError, match=r"^Too short to say"):
-        readouts.monte_carlo_error(readouts.vote, Perceptrons(10).infer(problem, rng=0), *new)
+        readouts.monte_carlo_error(readouts.vote, Perceptrons(10).infer(problem, rng=0), DensePoints(*new))
 
 
 def test_the_mean_is_near_the_bayes_point(seed):

@@ -79,7 +79,7 @@ def test_several_classes_share_one_kernel_chosen_by_the_sum_of_evidences(triplet
     X, y = triplets
     model = BayesPointClassifier().fit(X, y)
     assert len(model.posterior_) == 3
-    grams = [posterior.problem.gram for posterior in model.posterior_]
+    grams = [posterior.problem.dense for posterior in model.posterior_]
     np.testing.assert_array_equal(grams[0], grams[2])
     assert model.log_evidence_ == pytest.approx(sum(posterior.log_evidence for posterior in model.posterior_))
     again = [fixed(model.kernel_, bias=model.bias_).fit(X, y == c).log_evidence_ for c in range(3)]

@@ -65,7 +65,7 @@ def test_a_bound_by_hand(noise, blobs):
     X, y = blobs
     model = fixed(noise=noise).fit(X, y)
     posterior = model.posterior_
-    np.testing.assert_allclose(posterior.problem.gram, KERNEL(X) + 1, rtol=1e-12)
+    np.testing.assert_allclose(posterior.problem.dense, KERNEL(X) + 1, rtol=1e-12)
     by_hand = seeger_bound(gibbs_error(posterior), divergence(posterior), 40, 0.05)
     assert model.certificate().gibbs.value == pytest.approx(by_hand.value, rel=1e-12)
 
@@ -563,7 +563,9 @@ def test_the_engine_and_its_settings_are_kept(blobs):
 
 
 def exact_log_evidence(problem):
-    return float(np.log(label_probability(problem.likelihood, problem.y, np.zeros((1, problem.size)), problem.gram)[0]))
+    return float(
+        np.log(label_probability(problem.likelihood, problem.y, np.zeros((1, problem.size)), problem.dense)[0])
+    )
 
 
 def test_the_evidence_of_expectation_propagation_is_the_one_that_chose_the_kernel(blobs, triplets):

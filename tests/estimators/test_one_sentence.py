@@ -12,7 +12,7 @@ from bayespoint.engines import EP, Billiard, Corners, Margin
 from bayespoint.engines.laplace import support_vectors
 from bayespoint.engines.margin import LOST, Factor, gaussian_margin
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.problem import LowRank
+from bayespoint.grams import LowRank
 
 ESTIMATORS = [BayesPointClassifier, BayesianSVC, GaussianMarginClassifier]
 
@@ -270,7 +270,7 @@ def test_the_exact_matrix_of_many_rows_is_not_recommended(monkeypatch):
         monkeypatch.setattr(bases, name, value)
     kernel = RBF(0.5)
     with pytest.warns(InferenceWarning, match=r"raise max_rank, or set it to None for the exact Gram matrix\.$"):
-        bases.choose_basis(kernel, X, "auto")
+        bases.choose_view(kernel, X, "auto")
     monkeypatch.setattr(bases, "_BEARABLE", 50)
     with pytest.warns(InferenceWarning, match=r"at most; raise max_rank\.$"):
-        bases.choose_basis(kernel, X, "auto")
+        bases.choose_view(kernel, X, "auto")

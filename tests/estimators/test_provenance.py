@@ -9,9 +9,9 @@ from sklearn.preprocessing import StandardScaler
 
 from bayespoint import ActiveLearner, BayesPointClassifier, GaussianMarginClassifier
 from bayespoint.engines import Billiard
+from bayespoint.estimators import updated
 from bayespoint.estimators._provenance import copied, learned_from
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.estimators import updated
 
 KERNEL = 4.0 * RBF(1.5)
 

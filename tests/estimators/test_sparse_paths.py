@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from bayespoint import BayesPointClassifier, query
+from bayespoint.estimators import updated
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.uses import joint_label_probabilities
-from bayespoint.estimators import updated
 
 pytestmark = pytest.mark.filterwarnings("ignore:Constant features")  # of the dense copies
 

@@ -14,7 +14,7 @@ from bayespoint.engines import EP
 from bayespoint.evidence import cumulant_correction
 from bayespoint.evidence._cumulants import _cumulants
 from bayespoint.evidence.svm import svm_log_evidence
-from bayespoint.problem import LowRank
+from bayespoint.grams import LowRank
 
 LIKELIHOODS = [Hinge(0.5), Hinge(2.0), Hinge(10.0), Step(noise=0.1), Step(softness=0.3)]
 
@@ -70,8 +70,8 @@ def test_two_rows_against_quadrature():
 def test_copies_are_pairs():
     problem = rbf_problem(5, Hinge(2.0))
     rows = np.repeat(np.arange(5), [1, 2, 1, 3, 1])
-    repeated = Problem(problem.gram[np.ix_(rows, rows)], problem.y[rows], Hinge(2.0))
-    weighted = Problem(problem.gram, problem.y, Hinge(2.0), [1, 2, 1, 3, 1])
+    repeated = Problem(problem.dense[np.ix_(rows, rows)], problem.y[rows], Hinge(2.0))
+    weighted = Problem(problem.dense, problem.y, Hinge(2.0), [1, 2, 1, 3, 1])
     one, other = (cumulant_correction(EP(tolerance=1e-9).infer(p)) for p in (repeated, weighted))
     assert one == pytest.approx(other, rel=1e-4)
 

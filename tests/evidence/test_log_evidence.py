@@ -107,9 +107,9 @@ def test_a_generator_moves_on():
 @pytest.mark.parametrize("method", ["tilted", "bridge", "billiard"])
 def test_inputs_are_left_alone(method):
     problem = rbf_problem(10, Step())
-    gram, y = problem.gram.copy(), problem.y.copy()
+    gram, y = problem.dense.copy(), problem.y.copy()
     log_evidence(problem, 0, method)
-    np.testing.assert_array_equal(problem.gram, gram)
+    np.testing.assert_array_equal(problem.dense, gram)
     np.testing.assert_array_equal(problem.y, y)
 
 
@@ -117,7 +117,7 @@ def test_inputs_are_left_alone(method):
 def test_labels_turned_with_their_rows_change_nothing(method):
     """Only the products y_i K_ij y_j count."""
     problem = rbf_problem(10, Step())
-    turned = Problem(problem.gram * np.outer(problem.y, problem.y), np.ones(10), Step())
+    turned = Problem(problem.dense * np.outer(problem.y, problem.y), np.ones(10), Step())
     one, two = (log_evidence(p, 0, method).value for p in (problem, turned))
     assert one == pytest.approx(two, abs=1e-9 if method == "tilted" else 0.5)
 

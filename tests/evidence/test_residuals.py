@@ -9,7 +9,7 @@ from bayespoint.evidence import cumulant_correction, log_evidence
 from bayespoint.evidence._paths import LabelPath
 from bayespoint.evidence.svm import log_normaliser
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.problem import LowRank
+from bayespoint.grams import LowRank
 
 FACTOR = np.random.default_rng(0).normal(size=(6, 2))
 RESIDUAL = np.linspace(0.1, 1.0, 6)

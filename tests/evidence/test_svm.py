@@ -13,8 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 from truths import assert_close, by_recursion, markov_problem, panels
 
 from bayespoint import Hinge, Problem, Step
-from bayespoint.evidence.svm import log_normaliser, svm_log_evidence
-from bayespoint.evidence.svm import normaliser_slope
+from bayespoint.evidence.svm import log_normaliser, normaliser_slope, svm_log_evidence
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from witnesses import central_difference
 
@@ -67,20 +66,20 @@ def by_quadrature(gram, factors, C, order=10):
 def naive_truth(problem, order=10):
     C, weights = problem.likelihood.C, problem.exponents
     factors = [partial(q, y=y, C=C, weight=w) for y, w in zip(problem.y, weights, strict=True)]
-    return by_quadrature(problem.gram, factors, C, order)
+    return by_quadrature(problem.dense, factors, C, order)
 
 
 def conditional_truth(problem, order=10):
     """log N(X), (28)."""
     C = problem.likelihood.C
-    return by_quadrature(problem.gram, [partial(v, C=C, weight=w) for w in problem.exponents], C, order)
+    return by_quadrature(problem.dense, [partial(v, C=C, weight=w) for w in problem.exponents], C, order)
 
 
 def joint_truth(problem):
     """log N-hat, (29), of two rows: the square of a sum, term by term."""
     C, (one, two) = problem.likelihood.C, problem.exponents
     terms = [
-        by_quadrature(problem.gram, [lambda f, a=a: v(f, C, one) ** a, lambda f, a=a: v(f, C, two) ** (2 - a)], C)
+        by_quadrature(problem.dense, [lambda f, a=a: v(f, C, one) ** a, lambda f, a=a: v(f, C, two) ** (2 - a)], C)
         for a in range(3)
     ]
     return logsumexp(terms, b=[0.25, 0.5, 0.25])
@@ -90,7 +89,7 @@ def forward(problem, factors):
     """Means over a Markov prior of products over latents, of several functions at once: `factors` is (node, k)."""
     f, w = panels([-12, -6, -3, -1, 0, 1, 3, 6, 12], 24)
     factor = factors(f)
-    gram, total = problem.gram, np.zeros(factor.shape[1], dtype=factor.dtype)
+    gram, total = problem.dense, np.zeros(factor.shape[1], dtype=factor.dtype)
     message = norm.pdf(f, scale=np.sqrt(gram[0, 0]))[:, None] * np.ones_like(factor)
     for i in range(problem.size):
         message = message * factor
@@ -137,7 +136,7 @@ def test_witnesses_agree_with_each_other_and_with_draws():
         assert conditional_truth(problem) == pytest.approx(conditional_truth(problem, 7), abs=1e-9)
     f = np.random.default_rng(0).standard_normal((1_000_000, 2))
     problem = small_problem(2, 2.0, 1.0)
-    values = v(f @ np.linalg.cholesky(problem.gram).T, 2.0)
+    values = v(f @ np.linalg.cholesky(problem.dense).T, 2.0)
     for truth, draws in (
         (conditional_truth(problem), values.prod(axis=1)),
         (joint_truth(problem), values.mean(axis=1) ** 2),
@@ -202,7 +201,7 @@ def test_a_wrong_slope_is_told(seed):
 @pytest.mark.parametrize(("C", "amplitude"), [(0.7, 1.0), (2.0, 100.0)])
 def test_the_normaliser_is_the_sum_over_labellings(C, amplitude, seed):
     problem = small_problem(3, C, amplitude)
-    labellings = [Problem(problem.gram, y, Hinge(C)) for y in product([-1.0, 1.0], repeat=3)]
+    labellings = [Problem(problem.dense, y, Hinge(C)) for y in product([-1.0, 1.0], repeat=3)]
     assert logsumexp([naive_truth(p) for p in labellings]) == pytest.approx(conditional_truth(problem), abs=1e-9)
     estimates = [svm_log_evidence(p, [seed, k], "conditional", "sampled") for k, p in enumerate(labellings)]
     shares, errors = np.exp([e.value for e in estimates]), np.array([e.se for e in estimates])
@@ -213,7 +212,7 @@ def test_labels_do_not_matter_to_normalisers(seed):
     problem = small_problem(3, 2.0, 1.0)
     for kind, method in product(["conditional", "joint"], ["sampled", "chaining"]):
         one, other = (
-            log_normaliser(Problem(problem.gram, y, Hinge(2.0)), seed, kind, method).value for y in ([1] * 3, [-1] * 3)
+            log_normaliser(Problem(problem.dense, y, Hinge(2.0)), seed, kind, method).value for y in ([1] * 3, [-1] * 3)
         )
         assert one == other
 
@@ -375,7 +374,7 @@ def test_steep_hinges_do_not_hold_on_to_their_labels(C, seed):
     problem = markov_problem(50, Hinge(C))
     at_fixed_product = central_difference(
         lambda log_c: conditional_by_recursion(
-            Problem(problem.gram * np.exp(-log_c[0]), problem.y, Hinge(C * float(np.exp(log_c[0]))))
+            Problem(problem.dense * np.exp(-log_c[0]), problem.y, Hinge(C * float(np.exp(log_c[0]))))
         ),
         np.zeros(1),
     )[0]

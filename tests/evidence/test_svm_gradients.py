@@ -11,8 +11,8 @@ from truths import by_recursion
 from bayespoint import Hinge, Problem
 from bayespoint.evidence.svm import svm_evidence_gradient
 from bayespoint.exceptions import InvalidProblemError
+from bayespoint.grams import LowRank
 from bayespoint.kernels import contract_gradient
-from bayespoint.problem import LowRank
 from witnesses import central_difference
 
 X = np.array([[0.0], [0.7], [1.1]])

@@ -21,7 +21,7 @@ def covariance(size, kind="rbf"):
         return np.eye(size) * (1 + 0.95 / (size - 1)) - 0.95 / (size - 1)
     problem = rbf_problem(size, Step())
     scale = np.linspace(0.3, 3.0, size)  # distinct variances tell the variables apart
-    return problem.gram * np.outer(problem.y, problem.y) * np.outer(scale, scale)
+    return problem.dense * np.outer(problem.y, problem.y) * np.outer(scale, scale)
 
 
 KINDS = [("rbf", 7), ("rbf", 40), ("equal", 20), ("negative", 10)]
@@ -132,7 +132,7 @@ def test_a_covariance_without_full_rank_is_refused(cov):
 @pytest.mark.parametrize("sample", ["sobol", "random"])
 def test_the_mean_weight_is_the_probability(sample, rng):
     problem = rbf_problem(10, Step())
-    orthant = tilt(problem.gram * np.outer(problem.y, problem.y))
+    orthant = tilt(problem.dense * np.outer(problem.y, problem.y))
     if sample == "sobol":
         means = [np.exp(sobol_log_weights(orthant, 64, rng)).mean() for _ in range(40)]
     else:

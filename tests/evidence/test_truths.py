@@ -127,7 +127,7 @@ def test_two_points(likelihood, method, seed):
     if isinstance(likelihood, Hinge):
         truth = by_quadrature(problem)
     else:  # same signs have probability 2 p, label noise mixes them
-        wide = problem.gram + likelihood.softness * np.eye(2)
+        wide = problem.dense + likelihood.softness * np.eye(2)
         p, q = pair_probability(-wide[0, 1] / np.sqrt(wide[0, 0] * wide[1, 1])), likelihood.noise
         truth = np.log(p * (q**2 + (1 - q) ** 2) + (1 - 2 * p) * q * (1 - q))
     assert_exact(problem, truth, method, seed, se=0.02)

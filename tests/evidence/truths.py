@@ -63,7 +63,7 @@ def rbf_problem(size, likelihood, seed=0, weights=None):
 def orthant_by_genz(size, seed=0, repeats=6):
     """Log-probability of the orthant of `rbf_problem` by the lattice rule in scipy, and its error from its spread."""
     problem = rbf_problem(size, Step(), seed)
-    cov = problem.gram * np.outer(problem.y, problem.y)
+    cov = problem.dense * np.outer(problem.y, problem.y)
     settings = {"maxpts": 4000 * size, "abseps": 1e-14, "releps": 1e-6}
     values = [
         multivariate_normal.cdf(np.zeros(size), cov=cov, rng=np.random.default_rng(k), **settings)
@@ -127,7 +127,7 @@ def by_quadrature(problem):
     f, w = panels([-15, -5, -2, -1, 0, 1, 2, 5, 15])
     points = np.stack(np.meshgrid(*[f] * problem.size, indexing="ij"), axis=-1).reshape(-1, problem.size)
     weights = np.prod(np.stack(np.meshgrid(*[w] * problem.size, indexing="ij")), axis=0).ravel()
-    density = multivariate_normal.pdf(points, cov=problem.gram)
+    density = multivariate_normal.pdf(points, cov=problem.dense)
     return np.log(weights @ (density * np.prod(likelihood_of(problem.likelihood, problem.y * points), axis=1)))
 
 
@@ -144,7 +144,7 @@ def markov_problem(size, likelihood, seed=0):
 def by_recursion(problem, order=40):
     """Forward through a Markov prior: what is known of the latest latent, on panels that end at kinks and steps."""
     f, w = panels([-12, -6, -3, -1, 0, 1, 3, 6, 12], order)
-    gram, total = problem.gram, 0.0
+    gram, total = problem.dense, 0.0
     message = norm.pdf(f, scale=np.sqrt(gram[0, 0]))
     for i in range(problem.size):
         message = message * likelihood_of(problem.likelihood, problem.y[i] * f)
@@ -163,7 +163,7 @@ def by_recursion(problem, order=40):
 def by_draws(problem, n_draws=1_000_000, seed=0):
     """Log of the mean likelihood over draws of the prior, and its standard error."""
     rng = np.random.default_rng([seed, 999])
-    values, vectors = np.linalg.eigh(problem.gram)
+    values, vectors = np.linalg.eigh(problem.dense)
     root = vectors * np.sqrt(np.clip(values, 0.0, None))
     f = rng.standard_normal((n_draws, problem.size)) @ root.T
     weights = np.prod(likelihood_of(problem.likelihood, problem.y * f) ** problem.exponents, axis=1)

@@ -11,8 +11,7 @@ import pytest
 
 import catalogue
 import runner
-from bayespoint import reproduce
-from bayespoint.cli import main
+from bayespoint.cli import main, reproduce
 from catalogue import HERE, experiments
 from datasets import at_hand
 from findings import Findings, Number

@@ -6,8 +6,8 @@ from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 
 from bayespoint import BayesPointClassifier
-from bayespoint.uses import rejection_curve, reliability_curve
 from bayespoint.plots import LearningCurveDisplay, RejectionCurveDisplay, ReliabilityDisplay
+from bayespoint.uses import rejection_curve, reliability_curve
 
 
 def test_reliability(rng):

@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.diagnostics import mcse
+from bayespoint.grams import DensePoints
 
 STEPS = [Step(q, s) for q, s in product([0.0, 0.05, 0.3], [0.0, 0.5])]
 HINGES = [Hinge(C) for C in (0.5, 2.0, 10.0)]
@@ -90,7 +91,7 @@ def brute_force(case, n_draws, seed):
     problem = case.problem
     n = problem.size
     rng = np.random.default_rng([seed, 999])
-    root, inverse = root_of(case.joint), np.linalg.pinv(problem.gram, hermitian=True)
+    root, inverse = root_of(case.joint), np.linalg.pinv(problem.dense, hermitian=True)
     sums = [0.0] * 5
     for _ in range(n_draws // 100_000):
         f = rng.standard_normal((100_000, len(root))) @ root.T
@@ -107,7 +108,7 @@ def brute_force(case, n_draws, seed):
 
 
 def drawn_figures(case, posterior):
-    means, variance = posterior.outputs(case.cross, case.diag)
+    means, variance = posterior.at(DensePoints(case.cross, case.diag)).outputs
     radius = np.linalg.norm(posterior.coordinates, axis=-1)
     return figures(posterior.latents, means, radius, ndtr(means / np.sqrt(variance)))
 

@@ -75,7 +75,7 @@ def test_a_flight_of_any_length_is_exact(likelihood, flight, seed):
 @pytest.mark.parametrize("engine", [BILLIARD, SLICES, GIBBS], ids=lambda e: type(e).__name__)
 def test_weights_are_powers_of_the_likelihood(engine, seed):
     case = case_of("rbf", Step(0.2), 4, seed)
-    weighted = Problem(case.problem.gram, case.problem.y, Step(0.2), weights=[2.0, 0.5, 1.0, 3.0])
+    weighted = Problem(case.problem.dense, case.problem.y, Step(0.2), weights=[2.0, 0.5, 1.0, 3.0])
     case = type(case)(weighted, case.joint)
     assert_exact(case, engine, FAST, seed)
 
@@ -83,7 +83,7 @@ def test_weights_are_powers_of_the_likelihood(engine, seed):
 @pytest.mark.parametrize("engine", [BILLIARD, SLICES], ids=lambda e: type(e).__name__)
 def test_weights_are_powers_of_the_hinge(engine, seed):
     case = case_of("skewed", Hinge(1.0), 4, seed)
-    weighted = Problem(case.problem.gram, case.problem.y, Hinge(1.0), weights=[2.0, 0.5, 1.0, 3.0])
+    weighted = Problem(case.problem.dense, case.problem.y, Hinge(1.0), weights=[2.0, 0.5, 1.0, 3.0])
     case = type(case)(weighted, case.joint)
     assert_exact(case, engine, FAST, seed)
 
