@@ -30,7 +30,7 @@ from .sites import ALARMING, SETTLED, Rows, Sites, State, back_off, evaluate, ro
 
 __all__ = ["EP", "posterior_of_state"]
 
-_TURNS = 20  # copies of a row that are updated one after the other; more of them share the way in equal steps
+_TURNS = 20  # of the copies of a row, one after the other; more of them move in groups
 
 
 @dataclass(frozen=True)
@@ -153,15 +153,16 @@ def _copies_in_turn(rows: Rows, i: int, mean: float, var: float, tau: float, nu:
     """The site of a row's copies after each of them had its turn, as rows of their own have.
 
     A copy moves the marginal before the next one looks at it; all of them at once overshoot by their number. What the
-    shared site is after a turn is the mean of the copies' sites.
+    shared site is after a turn is the mean of the copies' sites. Many copies take their turn in equal groups.
     """
     copies, one = float(rows.copies[i]), slice(i, i + 1)
-    for _ in range(min(ceil(copies), _TURNS)):
+    turns = min(ceil(copies), _TURNS)
+    for _ in range(turns):
         precision = 1 / var - tau
         if not precision > 0:
             break
         _, t, v = rows.match(np.array([(mean / var - nu) / precision]), np.array([1 / precision]), one)
-        d_tau, d_nu = t[0] - tau, v[0] - nu
+        d_tau, d_nu = copies / turns * (t[0] - tau), copies / turns * (v[0] - nu)
         grown = 1 + d_tau * var
         if not (np.isfinite(d_tau + d_nu) and grown > 1e-8):
             break
