@@ -41,6 +41,7 @@ from ..likelihoods import Hinge, Step
 from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
+from .base import Engine
 
 __all__ = ["Billiard"]
 
@@ -51,7 +52,7 @@ _LONG = 20  # minutes from which a user is told beforehand
 
 
 @dataclass(frozen=True)
-class Billiard:
+class Billiard(Engine):
     """Exact event-driven sampler for `Step` and `Hinge` likelihoods.
 
     Parameters
@@ -88,7 +89,8 @@ class Billiard:
     max_events: int = 1_000_000
     n_jobs: int | None = None
 
-    is_exact: ClassVar[bool] = True  # draws are from the posterior itself
+    is_exact: ClassVar[bool] = True
+    can_grow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, chains=1, warmup=0, max_events=1)
@@ -149,7 +151,7 @@ class Billiard:
             "settings": self,
         }
         warn_of_drift(info["drift"], "a smaller C" if walls.is_hinge else "a little softness")
-        return SampledPosterior(problem, white, np.stack([chain.kept for chain in chains]), info=info)
+        return SampledPosterior(problem, white, np.stack([chain.kept for chain in chains]), info=info, engine=self)
 
 
 def _rounded(minutes: float) -> str:

@@ -21,6 +21,7 @@ from ..exceptions import InferenceWarning, InvalidProblemError
 from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
+from .base import Engine
 
 __all__ = ["ClassicBilliard"]
 
@@ -28,7 +29,7 @@ _LONELY = "The ball of ClassicBilliard needs two walls to fly between, and here 
 
 
 @dataclass(frozen=True)
-class ClassicBilliard:
+class ClassicBilliard(Engine):
     """Kernel billiard with its stopping rule on rho_2, for version space (``Step`` without label noise).
 
     Parameters
@@ -60,7 +61,7 @@ class ClassicBilliard:
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, max_bounces=1, tolerance=1e-300, tau_max=1e-300)
 
-    def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
+    def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
         """The centre of mass of version space, and points along the ball's way.
 
         Parameters
@@ -113,7 +114,12 @@ class ClassicBilliard:
         info = {"bounces": bounces, "escapes": escapes, "rho_2": rho, "settings": self}
         scale = np.linalg.norm(points.mean(axis=0)) * radius.mean()
         return SampledPosterior(
-            problem, white, (radius * points)[None, :, : white.rank], info=info, own_centre=scale * centre[: white.rank]
+            problem,
+            white,
+            (radius * points)[None, :, : white.rank],
+            info=info,
+            own_centre=scale * centre[: white.rank],
+            engine=self,
         )
 
 

@@ -11,12 +11,13 @@ from scipy.linalg import lapack
 from ..exceptions import InvalidProblemError
 from ..posteriors import SampledPosterior
 from ..problem import Problem
+from .base import Engine
 
 __all__ = ["Corners"]
 
 
 @dataclass(frozen=True)
-class Corners:
+class Corners(Engine):
     """Mean of the m corners of version space; needs a Gram matrix of full rank, or a soft boundary.
 
     The i-th corner lies on every wall but the i-th: ``alpha_i = y_i G^-1 e_i``, normalised to unit length.
@@ -30,7 +31,7 @@ class Corners:
     array([ 0.7071, -0.7071])
     """
 
-    def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
+    def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
         """The corners as draws; their mean is the Bayes point.
 
         Parameters
@@ -61,4 +62,4 @@ class Corners:
         # |w_i|^2 = alpha_i' G alpha_i = (G^-1)_ii; a column each, in latents f = K alpha
         alpha = problem.y * inverse / np.sqrt(np.diagonal(inverse))
         white = problem.whitened()
-        return SampledPosterior(problem, white, (white.factor.T @ alpha).T[None] * np.sqrt(n))
+        return SampledPosterior(problem, white, (white.factor.T @ alpha).T[None] * np.sqrt(n), engine=self)

@@ -22,6 +22,7 @@ from ..grams.whitening import Whitened
 from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
+from .base import Engine
 from .ep.engine import EP
 
 __all__ = ["EllipticalSlice"]
@@ -30,7 +31,7 @@ _BATCH = 64
 
 
 @dataclass(frozen=True)
-class EllipticalSlice:
+class EllipticalSlice(Engine):
     """Elliptical slice sampler around the posterior of expectation propagation.
 
     Parameters
@@ -59,12 +60,13 @@ class EllipticalSlice:
     warmup: int = 50
     ep: EP = field(default_factory=EP)
 
-    is_exact: ClassVar[bool] = True  # draws are from the posterior itself
+    is_exact: ClassVar[bool] = True
+    can_grow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, chains=1, warmup=0)
 
-    def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
+    def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
         with blas_threads_for(problem.size):
             return self._infer(problem, rng)
@@ -90,7 +92,7 @@ class EllipticalSlice:
                 if first + k >= self.warmup:
                     kept[:, first + k - self.warmup] = z
         info = {"proposals_per_step": proposals / total, "settings": self, "ep": gaussian.info}
-        return SampledPosterior(problem, white, base.coordinates(kept), info=info)
+        return SampledPosterior(problem, white, base.coordinates(kept), info=info, engine=self)
 
 
 class Ellipse:

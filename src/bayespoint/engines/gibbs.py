@@ -24,12 +24,13 @@ from ..likelihoods import Step
 from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
+from .base import Engine
 
 __all__ = ["GibbsSampler"]
 
 
 @dataclass(frozen=True)
-class GibbsSampler:
+class GibbsSampler(Engine):
     """Hit-and-run on the sphere of classifiers, for `Step` likelihoods.
 
     Parameters
@@ -61,25 +62,26 @@ class GibbsSampler:
     thin: int = 1
     n_jobs: int | None = None
 
-    is_exact: ClassVar[bool] = True  # draws are from the posterior itself
+    is_exact: ClassVar[bool] = True
+    can_grow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, chains=1, warmup=0, thin=1)
 
-    def infer(self, problem: Problem, rng: Any = None) -> SampledPosterior:
+    def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
         if not isinstance(problem.likelihood, Step):
             raise InvalidProblemError("GibbsSampler samples Step likelihoods alone: use EllipticalSlice.")
         problem.refuse_weights_of_noise()
         white = problem.whitened()
-        start = starting_position(problem, white)
+        origin = starting_position(problem, white)
         generator = as_generator(rng)
-        tasks = (delayed(_run_chain)(self, problem, white, start, stream) for stream in generator.spawn(self.chains))
+        tasks = (delayed(_run_chain)(self, problem, white, origin, stream) for stream in generator.spawn(self.chains))
         chains = in_parallel(tasks, self.n_jobs)
         coordinates = np.stack(chains)
         # A step sees only directions; under a Gaussian prior the radius is independent of them.
         coordinates *= np.sqrt(generator.chisquare(white.dimension, size=coordinates.shape[:2]))[..., None]
-        return SampledPosterior(problem, white, coordinates[:, :, : white.rank], info={"settings": self})
+        return SampledPosterior(problem, white, coordinates[:, :, : white.rank], info={"settings": self}, engine=self)
 
 
 def _run_chain(

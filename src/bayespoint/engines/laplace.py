@@ -31,6 +31,7 @@ from ..grams.gram import above_rounding, conditioned_on
 from ..likelihoods import Hinge
 from ..posteriors import EvidenceGradient, GaussianPosterior
 from ..problem import Problem
+from .base import Engine
 
 __all__ = ["Laplace", "SupportVectors", "support_vectors"]
 
@@ -259,7 +260,7 @@ def _step_of_low_rank(block: Array, gap: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Engine):
     """Generalised Laplace approximation around the support vector machine (Sollich 32).
 
     The posterior's mean is the support vector machine itself. As an approximation of the evidence it is poor (expect
@@ -308,10 +309,10 @@ class Laplace:
         with blas_threads_for(problem.size):
             weights = None if start is None else problem.y * start.alpha
             found = support_vectors(problem, self.tolerance, self.max_rounds, weights)
-            return _posterior(problem, found)
+            return _posterior(problem, found, self)
 
 
-def _posterior(problem: Problem, found: SupportVectors) -> GaussianPosterior:
+def _posterior(problem: Problem, found: SupportVectors, engine: Laplace) -> GaussianPosterior:
     likelihood = problem.likelihood
     assert isinstance(likelihood, Hinge)
     signed, cap = problem.y * found.alpha, found.cap
@@ -336,6 +337,9 @@ def _posterior(problem: Problem, found: SupportVectors) -> GaussianPosterior:
         log_peak - 0.5 * log_det,
         _gradient(problem, likelihood, found, gaussian, shrink * (shrink * variance + own)),
         {"support": found, "rounds": found.rounds, "error": found.violation},
+        engine=engine,
+        found=found,
+        error=found.violation,
     )
 
 

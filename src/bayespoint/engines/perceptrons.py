@@ -30,6 +30,7 @@ from ..grams import RowSource
 from ..grams.rows import Single
 from ..posteriors import ExpandedPosterior
 from ..problem import Problem
+from .base import Engine
 
 __all__ = ["Perceptrons"]
 
@@ -44,7 +45,7 @@ _DONE, _GOES_ON, _WAITS = 0, 1, 2  # what a perceptron answers
 
 
 @dataclass(frozen=True)
-class Perceptrons:
+class Perceptrons(Engine):
     """Kernel perceptrons on random permutations, for hard or soft boundaries and many rows.
 
     Memory is linear in the number of rows but for the store of kernel rows, whose size is yours to choose; a smaller
@@ -84,7 +85,7 @@ class Perceptrons:
     time_budget: float | None = None
     n_jobs: int | None = None
 
-    takes_rows: ClassVar[bool] = True  # asks for rows of the Gram matrix only
+    wants_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_at_least(self, permutations=1, max_epochs=1, cache_size=0)
@@ -107,9 +108,9 @@ class Perceptrons:
         -------
         ExpandedPosterior
         """
-        return self.infer_together([problem], rng, None if start is None else [start])[0]
+        return self.infer_all([problem], rng, start=None if start is None else [start])[0]
 
-    def infer_together(
+    def infer_all(
         self,
         problems: Sequence[Problem],
         rng: Any = None,
@@ -237,7 +238,7 @@ def _posteriors(
             latents = np.concatenate([start[c].latents[0], latents])
             info = {name: np.concatenate([start[c].info[name], values]) for name, values in info.items()}
         info |= {"rows_computed": int(found.computed[c].sum()), "settings": engine}
-        posteriors.append(ExpandedPosterior(problem, support, weights, latents[None], info))
+        posteriors.append(ExpandedPosterior(problem, support, weights, latents[None], info, engine))
     return posteriors
 
 

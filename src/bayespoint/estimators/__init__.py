@@ -1,9 +1,18 @@
 """Thin scikit-learn classes around the core."""
 
 from ._bayes_point import BayesPointClassifier
+from ._fitted import Fitted, TrainingRows
 from ._linear_weights import FeatureConfidence
 from ._margin import GaussianMarginClassifier
 from ._svc import BayesianSVC
 from .updating import updated
 
-__all__ = ["BayesPointClassifier", "BayesianSVC", "FeatureConfidence", "GaussianMarginClassifier", "updated"]
+__all__ = [
+    "BayesPointClassifier",
+    "BayesianSVC",
+    "FeatureConfidence",
+    "Fitted",
+    "GaussianMarginClassifier",
+    "TrainingRows",
+    "updated",
+]

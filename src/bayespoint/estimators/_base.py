@@ -1,9 +1,8 @@
-"""What kernel classifiers have in common: from a user's rows to posteriors, and from posteriors to latents."""
+"""What kernel classifiers have in common: settings to a recipe, a fit, and predictions from what it found."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -13,31 +12,26 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from .. import engines, readouts
-from .._core.random import as_generator
-from .._core.settings import Announcing
-from .._core.threads import blas_threads_for
+from .. import engines
 from .._core.typing import Array, RandomState
-from ..diagnostics import warn_if_poor
+from ..bounds import Certificate
 from ..engines import EP
 from ..exceptions import InvalidProblemError
-from ..grams import Exact, NewPoints, Rows, View, check_gram, choose_view
+from ..grams import NewPoints
 from ..grams.views import may_take_landmarks
-from ..kernels import kernel_values, with_bias
-from ..posteriors import ExpandedPosterior, GaussianPosterior, Latent, Posterior, SampledPosterior
+from ..posteriors import Latent
 from ..problem import Weights
-from ..tuning.climb import Candidate, Model, infer, is_no_better_than_a_coin, maximise_evidence, rebiased
+from ..tuning.climb import Candidate, Model, maximise_evidence
+from . import _certificates
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
-from ._certificates import seen_by_prior
-from ._inputs import Points
-from ._partitions import is_dask
+from ._fit import OnIteration, Prepared, Recipe, prepare, search, seen_by_prior
+from ._fitted import Fitted, TrainingRows
+from ._partitions import fit_partitions, is_dask
 from ._validation import TrainingSet, check_bias, check_count, check_inputs, check_training_set, restore_on_failure
 
-__all__ = ["KernelClassifier", "named_engine", "step_probabilities"]
+__all__ = ["KernelClassifier", "named_engine", "read", "recipe_of", "step_probabilities"]
 
-_CHECKED = 2000  # rows at the most on which a kernel is tested for being one
-_SAMPLED = 1000  # rows to choose the kernel by where all would take too long
-_VALUES = 2**25  # kernel values of new points held at a time
+_OPTIONAL = ("loo_proba_", "members_", "member_weights_", "n_seen_", "class_count_")  # not every fit has them
 
 
 def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
@@ -61,23 +55,22 @@ def step_probabilities(likelihood: Any, latent: Latent) -> Array:
 
 
 class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels."""
+    """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels.
 
-    _optional_attributes = (
-        *("loo_proba_", "members_", "member_weights_", "n_seen_", "class_count_"),
-        "_rows_were_added_",
-    )
+    `fitted_` is all that a fit found (see `bayespoint.estimators.Fitted`); the other fitted attributes show parts of it.
+    """
 
     kernel: Any
-    engine: Any
+    bias: float
     optimizer: str | None
     class_weight: Any
     n_restarts: int
     max_rank: int | str | None
-    bias: float
     n_jobs: int | None
     random_state: RandomState
+    engine: Any
     posterior_: Any
+    fitted_: Fitted
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -99,29 +92,19 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         estimator
             The fitted estimator.
         """
-        self._check_settings()
-        if is_dask(X):
-            return self._fit_partitions(X, y, sample_weight)
+        recipe = self._recipe()
         with restore_on_failure(self):
-            data = check_training_set(self, X, y, sample_weight, self.class_weight, self._pairwise)
-            model = self._model(data.X, data.own_weights)
-            points = Points.of(
-                data.X,
-                model.kernel,
-                data.kept if self._pairwise else None,
-                takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
-                by_rows=getattr(self._engine(model, data), "takes_rows", False),
-            )
-            self._refuse_bad_kernel(model, points)
+            if is_dask(X):
+                return self._become(fit_partitions(self, recipe, X, y, sample_weight))
+            data = check_training_set(self, X, y, sample_weight, self.class_weight, recipe.pairwise)
+            ready = prepare(recipe, data)
             progress = FitProgress(self, X, y)
-            best = self._search(model, points, data, progress)
-            self._become(best, points, data.classes)
-            self._dropped_rows_, self._kept_rows_ = data.n_rows - len(data.kept), data.kept
-            self._labels_, self._sample_weight_ = data.classes[data.y], data.sample_weight
-            self._prior_saw_ = seen_by_prior(self, model, best.basis)
-            self._tuned_ = self.optimizer is not None and model.theta.size > 0
-            if self._knows_leave_one_out(best):
-                self.loo_proba_ = self._leave_one_out(X, data)
+            best = self._search(
+                recipe, ready, lambda found: progress.iteration(lambda: self._attributes(_fitted(recipe, ready, found)))
+            )
+            self._become(_fitted(recipe, ready, best))
+            if self._knows_leave_one_out():
+                self.loo_proba_ = self._leave_one_out(X)
             progress.finish()
         return self
 
@@ -155,11 +138,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
             (n_samples, n_classes).
         """
-        return Latent(*self._in_blocks(X, self._latent))
-
-    def _latent(self, new: NewPoints) -> tuple[Array, ...]:
-        latents = [readouts.latent(posterior, new) for posterior in self._posteriors]
-        return latents[0] if len(latents) == 1 else tuple(np.stack(m, axis=1) for m in zip(*latents, strict=True))
+        return self._fitted().latent(self._inputs(X))
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> Array:
         """Functions drawn from the posterior, at the rows of X jointly.
@@ -186,15 +165,68 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> BayesPointClassifier().fit(X, y).sample_latent(X[:5], 100, random_state=0).shape
         (100, 5)
         """
-        check_is_fitted(self)
+        fitted = self._fitted()
         if self._pairwise:
             raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
-        new = check_inputs(self, X, pairwise=False)
-        kernel, rng = with_bias(self.kernel_, self.bias_), as_generator(random_state)
-        prior = kernel_values(kernel, self._points_.among_themselves(new))
-        points = self._basis_.new(kernel)(self._points_.transform(new)).together(prior)
-        drawn = [posterior.at(points).functions(n_samples, rng) for posterior in self._posteriors]
-        return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=2)
+        return fitted.functions(self._inputs(X), n_samples, random_state)
+
+    def certificate(
+        self,
+        delta: float = 0.05,
+        *,
+        prior_fraction: float | None = None,
+        X_test: Any = None,
+        y_test: Any = None,
+        trust_inputs: bool = False,
+    ) -> Certificate:
+        """A proven bound on the error of this classifier, from its training rows alone.
+
+        The posterior is taken as a PAC-Bayes posterior against the prior of the kernel. That prior must not have seen
+        the rows that the bound is evaluated on: a kernel tuned on them is refused, and so are features that bear the
+        trace of preprocessing fitted to them. Rows must be independent: copies are refused, and rows that an active
+        learner asked for. What no look at the rows can tell, such as features selected by their labels or a length
+        scale computed from them beforehand, is taken on trust, and the certificate says so.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability, over the draw of the training rows, that the bound does not hold.
+        prior_fraction : float, optional
+            Learn kernel and prior on this share of the rows, chosen at random, and evaluate the bound on the others.
+            If the kernel was tuned, the certificate comes with a classifier of its own whose kernel was tuned on that
+            share and whose posterior rests on all rows.
+        X_test, y_test : array-like, optional
+            A held-out set for the bound of a test set beside it.
+        trust_inputs : bool, default=False
+            Whether features that look preprocessed were so on other rows.
+
+        Returns
+        -------
+        Certificate
+            ``certificate.classifier`` is what the bound speaks of.
+
+        See Also
+        --------
+        bayespoint.uses.selection.certify : The same for a pipeline with preprocessing.
+        bayespoint.uses.selection.BoundSearch : Choose among finitely many settings by the bound.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from bayespoint import BayesPointClassifier
+        >>> X, y = make_moons(400, noise=0.1, random_state=0)
+        >>> certificate = BayesPointClassifier(random_state=0).fit(X, y).certificate(prior_fraction=0.5)
+        >>> certificate.bayes_point.value < 0.2
+        True
+        >>> certificate.basis
+        'a prior learned on 200 of 400 rows, the bound is on the others'
+        """
+        fitted = self._fitted()
+        rows = None
+        if prior_fraction is not None:
+            rows = _certificates.random_part(fitted.n_rows, prior_fraction, self.random_state)
+        result = _certificates.certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
+        return _certificates.with_held_out(result, X_test, y_test)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -208,18 +240,12 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Class probabilities."""
         raise NotImplementedError
 
-    def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit on blocks of rows that are somewhere else."""
-        raise InvalidProblemError(
-            f"{type(self).__name__} does not take arrays of dask: compute them first, or use BayesPointClassifier."
-        )
-
     def _model(self, X: Any, weights: Weights | None) -> Model:
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
         raise NotImplementedError
 
     def _check_settings(self) -> None:
-        """Refuse settings that make no sense whatever the data; subclasses add their own. Every kind of fit asks it."""
+        """Refuse settings that make no sense whatever the data; subclasses add their own."""
         if self.optimizer not in ("evidence", None):
             raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
         check_count("n_restarts", self.n_restarts)
@@ -234,102 +260,65 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Class probabilities from moments of the latent."""
         raise NotImplementedError
 
-    # -- translation into the core -------------------------------------------------------------------------------
+    def _recipe(self, **changes: Any) -> Recipe:
+        """What the settings say, once they have been checked: the first word of every kind of fit."""
+        self._check_settings()
+        settings: dict[str, Any] = {
+            "model": self._model,
+            "engine": self._engine,
+            "climb": self._climb,
+            "tunes": self.optimizer is not None,
+            "is_weighted": self.class_weight is not None,
+            "pairwise": self._pairwise,
+            "takes_sparse": callable(self.kernel) and not isinstance(self.kernel, Kernel),
+            "scales_by_rows": self.kernel is None
+            or (isinstance(self.kernel, str) and self.kernel in ("rbf", "laplacian")),
+            "max_rank": self._rank_limit,
+            "linear_from": 1000,
+            "climbs_on_sample": False,
+            "n_jobs": self.n_jobs,
+            "random_state": self.random_state,
+        }
+        return Recipe(**(settings | changes))
+
+    def _search(self, recipe: Recipe, ready: Prepared, on_iteration: OnIteration) -> Candidate:
+        """Hyper-parameters and posteriors."""
+        return search(recipe, ready, on_iteration)
+
+    def _climb(
+        self, model: Model, part: Any, engine: EP, rng: np.random.Generator, on_iteration: OnIteration
+    ) -> Candidate:
+        """The maximum of the evidence."""
+        view, targets, weights = part
+        options: Any = {"n_restarts": self.n_restarts, "rng": rng, "n_jobs": self.n_jobs, "on_iteration": on_iteration}
+        return maximise_evidence(model, view, targets, weights, engine=engine, **options)
+
+    def _knows_leave_one_out(self) -> bool:
+        """Whether the posteriors tell what a row's absence would change; draws inside hard walls do not."""
+        posterior = self._fitted().posteriors[0]
+        if posterior.engine.wants_rows:  # perceptrons: a handful of classifiers
+            return False
+        return posterior.log_evidence is not None or not self._fitted().model.likelihood.is_hard
+
+    @property
+    def _gaussian_engine(self) -> Any:
+        """The engine of Gaussian posteriors on parts of the rows."""
+        return self.engine if isinstance(self.engine, EP) else EP()
+
+    @property
+    def _decides_by_vote(self) -> bool:
+        """Whether draws decide by the majority of their signs."""
+        return False
+
+    def _not_the_mean(self) -> str | None:
+        """Why predictions are not those of the posterior's mean or vote, if they are not."""
+        return None
+
+    # -- what subclasses share ------------------------------------------------------------------------------------
 
     @property
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
-        """Choose the kernel by the evidence of expectation propagation, then infer with the engine asked for."""
-        engine = self._engine(model, data)
-        rng = as_generator(self.random_state)
-        labels = data.targets, data.weights
-
-        def posterior(model: Model) -> Candidate:
-            basis = self._basis(model, points.X, engine)
-            return self._checked(infer(model, basis, *labels, engine, rng=rng, n_jobs=self.n_jobs))
-
-        if self.optimizer is None:
-            return posterior(model)
-        if isinstance(engine, Announcing):
-            engine.announce(len(data.y))
-        best = self._chosen(
-            model,
-            points,
-            data,
-            engine,
-            rng,
-            lambda best: progress.iteration(lambda: self._fitted_attributes(best, points, data.classes)),
-        )
-        inferred = isinstance(engine, EP) and best.basis.X is points.X and best.basis.is_exact
-        if inferred and self.class_weight is None:  # else the kernel has been chosen, and the classes are weighted now
-            return best
-        found, *others = (posterior(one.model) for one in (best, *(other for other, _ in best.alternatives)))
-        alternatives = [(other, weight) for other, (_, weight) in zip(others, best.alternatives, strict=True)]
-        evidence = found.log_evidence
-        if evidence is None and best.posteriors[0].problem.size == len(data.y):  # not that of a sample
-            evidence = best.log_evidence
-        return replace(found, log_evidence=evidence, alternatives=alternatives)
-
-    def _chosen(
-        self,
-        model: Model,
-        points: Points,
-        data: TrainingSet,
-        engine: Any,
-        rng: np.random.Generator,
-        on_iteration: Callable[[Candidate], bool] | None = None,
-    ) -> Candidate:
-        """Hyper-parameters by the evidence asked for: the one way to them, whatever the kind of fit."""
-        approximate = engine if isinstance(engine, EP) else EP()
-        part = self._part_to_climb(model, points, data, engine, data.own_weights)
-        best = self._climb(model, part, approximate, rng, on_iteration)
-        if self.class_weight is None or data.weights is None:
-            return best
-        if is_no_better_than_a_coin(best):  # rows that count alike have no say: those that are to count may have one
-            part = self._part_to_climb(model, points, data, engine, data.weights.effective())
-            best = self._climb(model, part, approximate, rng, on_iteration)
-        weighted = self._part_to_climb(best.model, points, data, engine, data.weights)
-        return replace(best, model=rebiased(best.model, *weighted, engine=approximate))
-
-    def _part_to_climb(
-        self, model: Model, points: Points, data: TrainingSet, engine: Any, weights: Weights | None
-    ) -> tuple[Any, ...]:
-        """Points, labels and weights to choose the kernel by: all of them, or a sample if that would take too long."""
-        limit, n = self._climbs_by(engine), len(data.y)
-        if limit is None:
-            return self._basis(model, points.plain, None, rough=True), data.targets, weights
-        if n <= limit:
-            return Exact(points.plain), data.targets, weights
-        rows = np.sort(as_generator(self.random_state or 0).permutation(n)[:limit])
-        weights = None if weights is None else Weights(*(part[rows] for part in weights))
-        return Exact(points.take(rows).plain), [y[rows] for y in data.targets], weights
-
-    def _climbs_by(self, engine: Any) -> int | None:
-        """Rows at the most to choose the kernel by, None for all."""
-        return _SAMPLED if getattr(engine, "takes_rows", False) else None
-
-    def _climb(self, model: Model, data: Any, engine: EP, rng: np.random.Generator, on_iteration: Any) -> Candidate:
-        """The maximum of the evidence."""
-        return maximise_evidence(
-            model,
-            *data,
-            engine=engine,
-            n_restarts=self.n_restarts,
-            rng=rng,
-            n_jobs=self.n_jobs,
-            on_iteration=on_iteration,
-        )
-
-    def _basis(self, model: Model, X: Any, engine: Any, *, rough: bool = False) -> View:
-        """The form of the Gram matrix: exact, or of low rank where that is asked for or pays.
-
-        `rough` is good enough to climb the evidence by.
-        """
-        if getattr(engine, "takes_rows", False) and not self._pairwise:
-            return Rows(X)
-        return choose_view(model.kernel, X, self._rank_limit, self._linear_from, self.random_state, rough=rough)
 
     def _sampler(self, model: Model, data: TrainingSet) -> str:
         """The sampler of the house by name: the billiard is faster wherever it can go, see the benchmarks.
@@ -349,95 +338,64 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return int(self.max_rank)
         return None if self._pairwise else self.max_rank
 
-    def _refuse_bad_kernel(self, model: Model, points: Points) -> None:
-        """Raise unless kernel values are finite and make a positive semi-definite matrix, on some rows if many."""
-        n = points.X.shape[0]
-        if n > _CHECKED:
-            points = points.take(np.linspace(0, n - 1, _CHECKED).astype(int))
-        check_gram(kernel_values(model.kernel, points.plain))
+    def _fitted(self) -> Fitted:
+        check_is_fitted(self)
+        return self.fitted_
 
-    def _knows_leave_one_out(self, best: Candidate) -> bool:
-        """Whether the posteriors tell what a row's absence would change; draws inside hard walls do not."""
-        posterior = best.posteriors[0]
-        if isinstance(posterior, ExpandedPosterior):
-            return False
-        return isinstance(posterior, GaussianPosterior) or not self.likelihood_.is_hard
+    def _inputs(self, X: Any) -> Any:
+        """New inputs, checked."""
+        return check_inputs(self, X, self._pairwise)
 
-    @property
-    def _gaussian_engine(self) -> Any:
-        """The engine of Gaussian posteriors on parts of the rows."""
-        return self.engine if isinstance(self.engine, EP) else EP()
-
-    @property
-    def _decides_by_vote(self) -> bool:
-        """Whether draws decide by the majority of their signs."""
-        return False
-
-    @property
-    def _scales_by_rows(self) -> bool:
-        """Whether the kernel's length scale is taken from the training rows."""
-        return self.kernel is None or (isinstance(self.kernel, str) and self.kernel in ("rbf", "laplacian"))
-
-    @property
-    def _linear_from(self) -> int:
-        """Number of rows from which a linear kernel is worked on by its features, if these are few."""
-        return 1000
-
-    def _not_the_mean(self) -> str | None:
-        """Why predictions are not those of the posterior's mean or vote, if they are not."""
-        return None
-
-    @staticmethod
-    def _checked(candidate: Candidate) -> Candidate:
-        for posterior in candidate.posteriors:
-            if isinstance(posterior, SampledPosterior):
-                warn_if_poor(posterior)
-        return candidate
-
-    def _become(self, best: Candidate, points: Points, classes: Any) -> None:
+    def _become(self, fitted: Fitted) -> Self:
         """Take over what was found, and drop what only an earlier fit had."""
-        for name in self._optional_attributes:
+        for name in _OPTIONAL:
             self.__dict__.pop(name, None)
-        for name, value in self._fitted_attributes(best, points, classes).items():
+        for name, value in self._attributes(fitted).items():
             setattr(self, name, value)
+        return self
 
-    def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
-        kernel = best.model.kernel
-        return {
-            "classes_": classes,
+    def _attributes(self, fitted: Fitted) -> dict[str, Any]:
+        """What a user sees of a fit."""
+        kernel, posteriors = fitted.kernel, fitted.posteriors
+        counted = {} if fitted.class_count is None else {"n_seen_": fitted.n_rows, "class_count_": fitted.class_count}
+        return counted | {
+            "fitted_": fitted,
+            "classes_": fitted.classes,
             "kernel_": kernel.k1,
             "bias_": float(np.sqrt(kernel.k2.constant_value)),
-            "likelihood_": best.model.likelihood,
-            "posterior_": best.posteriors[0] if len(classes) == 2 else list(best.posteriors),
-            "log_evidence_": best.log_evidence,
-            "approximation_": best.basis.approximation(kernel),
-            "_points_": points,
-            "_basis_": best.basis,
+            "likelihood_": fitted.model.likelihood,
+            "posterior_": posteriors[0] if len(fitted.classes) == 2 else list(posteriors),
+            "log_evidence_": fitted.log_evidence,
+            "approximation_": fitted.view.approximation(kernel),
         }
 
-    @property
-    def _posteriors(self) -> list[Posterior]:
-        return self.posterior_ if isinstance(self.posterior_, list) else [self.posterior_]
-
-    def _in_blocks(self, X: Any, function: Callable[[NewPoints], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """Arrays from new points, some of them at a time."""
-        check_is_fitted(self)
-        rows = self._points_.transform(check_inputs(self, X, self._pairwise))
-        kernel = with_bias(self.kernel_, self.bias_)
-        new = self._basis_.new(kernel)
-        size = max(_VALUES // self._basis_.X.shape[0], 1000)
-        parts = []
-        with blas_threads_for(self._basis_.X.shape[0]):
-            for start in range(0, rows.shape[0], size):
-                parts.append(function(new(rows[start : start + size])))
-        return parts[0] if len(parts) == 1 else tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-
-    def _leave_one_out(self, X: Any, data: TrainingSet) -> Array:
-        cavities = [posterior.leave_one_out for posterior in self._posteriors]
-        moments = (np.stack(m, axis=1) if len(cavities) > 1 else m[0] for m in zip(*cavities, strict=True))
-        known = self._probabilities(Latent(*moments))
-        if len(known) == data.n_rows:
+    def _leave_one_out(self, X: Any) -> Array:
+        fitted = self._fitted()
+        known = self._probabilities(fitted.leave_one_out)
+        assert fitted.rows is not None
+        if not fitted.rows.dropped:
             return known
         proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
-        proba[data.kept] = known
+        proba[fitted.rows.kept] = known
         return proba
+
+
+def _fitted(recipe: Recipe, ready: Prepared, found: Candidate) -> Fitted:
+    return Fitted.of(
+        found,
+        ready.points,
+        ready.data.classes,
+        rows=TrainingRows.of(ready.data),
+        prior_saw=seen_by_prior(recipe, ready.model, found.view),
+        is_tuned=recipe.tunes and ready.model.theta.size > 0,
+    )
+
+
+def read(model: KernelClassifier, X: Any, function: Callable[[NewPoints], Array]) -> Array:
+    """An array from new inputs, which are checked and taken some at a time: how uses of a posterior read it."""
+    return model._fitted().read(model._inputs(X), lambda new: (function(new),))[0]
+
+
+def recipe_of(model: KernelClassifier) -> Recipe:
+    """What a classifier's settings say, once they have been checked."""
+    return model._recipe()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.metaestimators import available_if
 
 from .. import readouts
 from .._core.random import as_generator
@@ -16,14 +17,20 @@ from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors import ExpandedPosterior, Latent
+from ..posteriors import Latent
 from ..problem import Weights
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, named_engine, step_probabilities
-from ._certificates import CertifiedMixin
-from ._partitions import PartitionedMixin
-from ._streaming import StreamingMixin
-from ._validation import TrainingSet, check_bias, number_or_evidence
+from ._fit import OnIteration, Recipe
+from ._streaming import can_stream, learn_batch
+from ._validation import (
+    TrainingSet,
+    check_batch,
+    check_bias,
+    check_classes,
+    number_or_evidence,
+    restore_on_failure,
+)
 
 if TYPE_CHECKING:
     from ..evidence import Estimate
@@ -42,7 +49,7 @@ _ENGINES = {  # names at the border stand for engines with their default setting
 }
 
 
-class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, KernelClassifier):
+class BayesPointClassifier(KernelClassifier):
     """Bayes point machine: a kernel classifier that averages over all classifiers compatible with the labels.
 
     A latent function with a Gaussian process prior decides the label through a step that may be soft (`softness`) and
@@ -224,6 +231,61 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
             return p / p.sum(axis=1, keepdims=True)
         return self._probabilities(self.latent(X))
 
+    @available_if(can_stream)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch of rows, of any size, without holding earlier ones.
+
+        Expectation propagation runs on the batch with the posterior so far as its prior, in coordinates that all
+        batches share: the features of a linear kernel, or landmarks, of which more are taken from each batch where
+        those so far leave out too much of it, up to `max_rank` (500 if that is "auto"). The kernel stays as it is: that
+        of an earlier `fit`, which tunes it, or as given, its length scale from the spread of the first batch.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs of the batch.
+        y : array-like of shape (n_samples,)
+            Labels; a batch need not have all classes.
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever come; needed at the first call unless the estimator is fitted.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; a whole number means as many copies of the row.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        See Also
+        --------
+        bayespoint.uses : Batches from arrays on disk and from parquet files.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayespoint import BayesPointClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> model = BayesPointClassifier("linear")
+        >>> for _ in range(10):
+        ...     X = rng.standard_normal((50, 3))
+        ...     model = model.partial_fit(X, X[:, 0] > X[:, 1], classes=[False, True])
+        >>> model.n_seen_
+        500
+        >>> bool(model.predict([[1.0, -1.0, 0.0]])[0])
+        True
+        """
+        recipe = self._recipe()
+        if not isinstance(self.forgetting, Real) or not 0 < float(self.forgetting) <= 1:
+            raise InvalidProblemError(f"forgetting must be a share above 0 and at most 1, got {self.forgetting!r}.")
+        with restore_on_failure(self):
+            so_far = getattr(self, "fitted_", None)
+            known = check_classes(classes, None if so_far is None else so_far.classes)
+            data = check_batch(self, X, y, sample_weight, self.class_weight, known, first=so_far is None)
+            if not len(data.y):  # all rows have weight zero
+                return self
+            engine, keep = self._gaussian_engine, float(self.forgetting)
+            return self._become(learn_batch(recipe, so_far, data, engine, forgetting=keep))
+
     def add_permutations(self, permutations: int) -> Self:
         """Add perceptrons to a classifier that was fitted with ``engine="perceptron"``.
 
@@ -246,15 +308,14 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
         >>> model.add_permutations(5).posterior_[0].draws
         15
         """
-        check_is_fitted(self)
+        fitted = self._fitted()
         if not self._few_draws:
             raise InvalidProblemError("Only perceptrons can be added to: fit with engine='perceptron'.")
-        posteriors: Any = self._posteriors
-        engine = replace(posteriors[0].info["settings"], permutations=permutations)
-        problems = [posterior.problem for posterior in posteriors]
-        more = engine.infer_together(problems, as_generator(self.random_state), posteriors, n_jobs=self.n_jobs)
-        self.posterior_ = more if isinstance(self.posterior_, list) else more[0]
-        return self
+        engine = replace(fitted.posteriors[0].engine, permutations=permutations)
+        problems = [posterior.problem for posterior in fitted.posteriors]
+        rng = as_generator(self.random_state)
+        more = engine.infer_all(problems, rng, start=fitted.posteriors, n_jobs=self.n_jobs)
+        return self._become(fitted.with_posteriors(more))
 
     def log_evidence(self, method: str = "ep", *, se: float = 0.1) -> Estimate:
         """Log-evidence of the training labels with its standard error, summed over the classes of a multiclass fit.
@@ -284,10 +345,10 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
         """
         from ..evidence import Estimate, log_evidence  # compiles; only needed here
 
-        check_is_fitted(self)
+        fitted = self._fitted()
         if method not in ("ep", "sampled"):
             raise InvalidProblemError(f"method must be 'ep' or 'sampled', got {method!r}.")
-        problems = [posterior.problem for posterior in self._posteriors]
+        problems = [posterior.problem for posterior in fitted.posteriors]
         if method == "ep":
             value = self.log_evidence_
             if value is None:
@@ -322,32 +383,39 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
         if not (isinstance(self.engine, str) and self.engine == "sample"):
             named_engine(self.engine, _ENGINES, "sample")
 
+    def _recipe(self, **changes: Any) -> Recipe:
+        by_ep = not self._pairwise and (isinstance(self.engine, EP) or self.engine == "ep")
+        return super()._recipe(**({"partitions": self._gaussian_engine if by_ep else None} | changes))
+
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         name = self.engine
         if isinstance(name, str) and name == "sample":
             name = self._sampler(model, data)
         return named_engine(name, _ENGINES, "sample")
 
-    def _climb(self, model: Model, data: Any, engine: EP, rng: np.random.Generator, on_iteration: Any) -> Candidate:
+    def _climb(
+        self, model: Model, part: Any, engine: EP, rng: np.random.Generator, on_iteration: OnIteration
+    ) -> Candidate:
         """Few wrong labels and many are different hills of the evidence: with free noise both are climbed."""
-        best = super()._climb(model, data, engine, rng, on_iteration)
+        best = super()._climb(model, part, engine, rng, on_iteration)
         if "noise" not in model.free:
             return best
         noisy = replace(model, likelihood=replace(model.likelihood, noise=_MANY_FLIPS))  # type: ignore[arg-type]
-        other = super()._climb(noisy, data, engine, rng, on_iteration)
+        other = super()._climb(noisy, part, engine, rng, on_iteration)
         return max(best, other, key=lambda one: -np.inf if (v := one.log_evidence) is None or v > 0 else v)
 
     def _votes(self, X: Any) -> Array:
         """Class probability of each posterior's positive class, averaged over draws; a column each."""
+        fitted = self._fitted()
 
         def votes(new: NewPoints) -> tuple[Array]:
-            parts = [readouts.class_probability(posterior, new) for posterior in self._posteriors]
+            parts = [readouts.class_probability(posterior, new) for posterior in fitted.posteriors]
             return (np.stack(parts, axis=1),)
 
-        return self._in_blocks(X, votes)[0]
+        return fitted.read(self._inputs(X), votes)[0]
 
     def _not_the_mean(self) -> str | None:
-        return "the rows are no longer at hand; use fit on an array" if hasattr(self, "n_seen_") else None
+        return "the rows are no longer at hand; use fit on an array" if self._fitted().rows is None else None
 
     @property
     def _decides_by_vote(self) -> bool:
@@ -360,12 +428,12 @@ class BayesPointClassifier(CertifiedMixin, PartitionedMixin, StreamingMixin, Ker
         of the same size, stands for it: without it probabilities are far too bold (USPS: log loss 0.40, with it 0.27).
         """
         own = variance if variance.ndim == 1 else variance.mean(axis=1, keepdims=True)
-        beyond = np.mean([posterior.variance.mean() for posterior in self._posteriors])
+        beyond = np.mean([posterior.variance.mean() for posterior in self._fitted().posteriors])
         return np.broadcast_to(own + beyond, variance.shape)
 
     @property
     def _few_draws(self) -> bool:
-        return isinstance(self._posteriors[0], ExpandedPosterior)
+        return bool(self._fitted().posteriors[0].engine.wants_rows)
 
     def _probabilities(self, latent: Latent) -> Array:
         if self._few_draws:

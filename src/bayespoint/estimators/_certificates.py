@@ -8,99 +8,24 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from .._core.random import as_generator
-from .._core.typing import RandomState
 from ..bounds import Certificate, binomial_bound, certify, certify_draws
 from ..exceptions import InvalidProblemError
-from ..grams import Landmarks
 from ..posteriors import GaussianPosterior
-from ..problem import Problem, Weights
-from ..tuning.climb import Candidate, Model, infer
+from ..problem import Problem
+from ._fit import Recipe, choose, infer_posteriors, prepare, seen_by_prior
+from ._fitted import Fitted
 from ._provenance import copied, learned_from
 from ._validation import TrainingSet, weights_of
 
-__all__ = [
-    "CertifiedMixin",
-    "certificate",
-    "mark_as_added_to",
-    "random_part",
-    "refuse_if_learned",
-    "seen_by_prior",
-    "with_held_out",
-]
+__all__ = ["certificate", "fitted_for", "random_part", "refuse_if_learned", "with_held_out"]
 
+_ANY = 0.1  # noise or softness of a fit whose posterior nobody will look at
 _OFFER = (
     "pass prior_fraction=0.5 to learn it on half of them, or fix it beforehand (optimizer=None and a kernel object; "
     "bayespoint.uses.selection.BoundSearch chooses from a finite grid and pays for it)"
 )
-
-
-class CertifiedMixin:
-    """`certificate` for classifiers that decide by the mean of a Gaussian, or by the vote of draws."""
-
-    random_state: RandomState
-    _posteriors: Any
-    _rows_were_added_: bool = False
-
-    def certificate(
-        self,
-        delta: float = 0.05,
-        *,
-        prior_fraction: float | None = None,
-        X_test: Any = None,
-        y_test: Any = None,
-        trust_inputs: bool = False,
-    ) -> Certificate:
-        """A proven bound on the error of this classifier, from its training rows alone.
-
-        The posterior is taken as a PAC-Bayes posterior against the prior of the kernel. That prior must not have seen
-        the rows that the bound is evaluated on: a kernel tuned on them is refused, and so are features that bear the
-        trace of preprocessing fitted to them. Rows must be independent: copies are refused, and rows that an active
-        learner asked for. What no look at the rows can tell, such as features selected by their labels or a length
-        scale computed from them beforehand, is taken on trust, and the certificate says so.
-
-        Parameters
-        ----------
-        delta : float, default=0.05
-            Probability, over the draw of the training rows, that the bound does not hold.
-        prior_fraction : float, optional
-            Learn kernel and prior on this share of the rows, chosen at random, and evaluate the bound on the others.
-            If the kernel was tuned, the certificate comes with a classifier of its own whose kernel was tuned on that
-            share and whose posterior rests on all rows.
-        X_test, y_test : array-like, optional
-            A held-out set for the bound of a test set beside it.
-        trust_inputs : bool, default=False
-            Whether features that look preprocessed were so on other rows.
-
-        Returns
-        -------
-        Certificate
-            ``certificate.classifier`` is what the bound speaks of.
-
-        See Also
-        --------
-        bayespoint.uses.selection.certify : The same for a pipeline with preprocessing.
-        bayespoint.uses.selection.BoundSearch : Choose among finitely many settings by the bound.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_moons
-        >>> from bayespoint import BayesPointClassifier
-        >>> X, y = make_moons(400, noise=0.1, random_state=0)
-        >>> certificate = BayesPointClassifier(random_state=0).fit(X, y).certificate(prior_fraction=0.5)
-        >>> certificate.bayes_point.value < 0.2
-        True
-        >>> certificate.basis
-        'a prior learned on 200 of 400 rows, the bound is on the others'
-        """
-        check_is_fitted(self)
-        rows = None
-        if prior_fraction is not None:
-            rows = random_part(self._posteriors[0].problem.size, prior_fraction, self.random_state)
-        result = certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
-        return with_held_out(result, X_test, y_test)
 
 
 def certificate(
@@ -110,32 +35,40 @@ def certificate(
 
     `choices` is the size of the grid that it was chosen from by the bound.
     """
-    estimator._check_settings()
+    recipe, fitted = estimator._recipe(), estimator.fitted_
     _refuse_unless_mean(estimator)
-    if estimator._rows_were_added_:
+    rows = fitted.rows
+    if rows.were_added:
         raise InvalidProblemError(
             "No certificate: rows were added after fitting, perhaps chosen by what the classifier said of them, and a "
             "bound needs rows that chance alone has drawn: fit on all of them if it has, or use a test set."
         )
-    if estimator._dropped_rows_:
+    if rows.dropped:
         raise InvalidProblemError(
-            f"No certificate: {estimator._dropped_rows_} rows had weight zero, and a bound needs all rows that were "
-            "drawn: fit without them."
+            f"No certificate: {rows.dropped} rows had weight zero, and a bound needs all rows that were drawn: fit "
+            "without them."
         )
-    if (reason := copied(estimator._points_.as_given, estimator._labels_)) is not None:
+    if (reason := copied(fitted.points.as_given, rows.labels)) is not None:
         raise InvalidProblemError(
             f"No certificate: {reason}, and a bound needs independent rows: fit on each of them once."
         )
-    if not (trust_inputs or estimator._pairwise):
-        refuse_if_learned(estimator._points_.X)
+    if not (trust_inputs or recipe.pairwise):
+        refuse_if_learned(fitted.points.X)
     if prior_rows is None:
         return _with_fixed_prior(estimator, delta, choices)
-    return _with_learned_prior(estimator, delta, prior_rows, choices)
+    return _with_learned_prior(estimator, recipe, delta, prior_rows, choices)
 
 
-def mark_as_added_to(model: Any) -> None:
-    """Let a fitted classifier know that not all of its rows were there from the beginning."""
-    model._rows_were_added_ = True
+def fitted_for(classifier: Any, X: Any, y: Any, prior_rows: Any) -> Any:
+    """A fitted clone; where the kernel will be tuned on a part of the rows it is not tuned on all of them before."""
+    if prior_rows is None or classifier.optimizer is None:
+        return clone(classifier).fit(X, y)
+    later = {"optimizer": classifier.optimizer}
+    later |= {name: "evidence" for name in ("noise", "softness") if getattr(classifier, name, None) == "evidence"}
+    quick = clone(classifier).set_params(**(dict.fromkeys(later, _ANY) | {"optimizer": None})).fit(X, y)
+    quick.set_params(**later)
+    quick.fitted_ = replace(quick.fitted_, is_tuned=True)
+    return quick
 
 
 def _refuse_unless_mean(estimator: Any) -> None:
@@ -176,11 +109,12 @@ def with_held_out(result: Certificate, X_test: Any, y_test: Any) -> Certificate:
 
 
 def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate:
-    if estimator._prior_saw_:
+    fitted = estimator.fitted_
+    if fitted.prior_saw:
         raise InvalidProblemError(
-            f"No certificate: {estimator._prior_saw_} on the rows that the bound would rest on; {_OFFER}."
+            f"No certificate: {fitted.prior_saw} on the rows that the bound would rest on; {_OFFER}."
         )
-    posteriors = estimator._posteriors
+    posteriors = fitted.posteriors
     basis = "a prior fixed before the data"
     if choices > 1:
         basis = f"the best of {choices} priors, all fixed before the data"
@@ -192,7 +126,7 @@ def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate
                 "No certificate: the bound for draws is on their vote, not on their mean; use engine='ep', whose mean "
                 "and vote are the same, or decision='vote' where there is that choice."
             )
-        if not all(getattr(posterior.info.get("settings"), "is_exact", False) for posterior in posteriors):
+        if not all(posterior.engine.is_exact for posterior in posteriors):
             raise InvalidProblemError(
                 "No certificate: the points of this engine are no draws from the posterior; use engine='sample' or "
                 "engine='ep'."
@@ -205,75 +139,58 @@ def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate
     return replace(result, classifier=estimator)
 
 
-def _with_learned_prior(estimator: Any, delta: float, rows: Any, choices: int) -> Certificate:
+def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any, choices: int) -> Certificate:
     """Kernel and centre from some rows, posterior from all of them, bound on the others."""
-    posteriors = estimator._posteriors
-    if not all(isinstance(posterior, GaussianPosterior) for posterior in posteriors):
+    fitted = estimator.fitted_
+    if not all(isinstance(posterior, GaussianPosterior) for posterior in fitted.posteriors):
         raise InvalidProblemError("A prior learned on a part of the rows needs Gaussian posteriors: use engine='ep'.")
-    n = posteriors[0].problem.size
+    n = fitted.n_rows
     basis = f"a prior learned on {len(rows)} of {n} rows, the bound is on the others"
     if choices > 1:
         basis = f"the best of {choices} priors, each {basis[2:]}"
-    engine = estimator._gaussian_engine
-    classifier = estimator
-    if estimator._prior_saw_ or estimator._tuned_:
-        priors, classifier = _refit(estimator, rows, engine)
+    engine, classifier = estimator._gaussian_engine, estimator
+    part = _part(estimator, rows)
+    if fitted.prior_saw or fitted.is_tuned:
+        priors, whole = _refit(estimator, recipe, part, rows, engine)
+        classifier = clone(estimator)
+        known = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name != "loo_proba_"}
+        vars(classifier).update(known)
+        classifier._become(whole)
         _refuse_unless_mean(classifier)
-        posteriors = classifier._posteriors
     else:
-        weights = _weights(estimator, rows)
-        priors = [
-            engine.infer(Problem(p.part(rows), p.y[rows], p.likelihood, weights, check=False))
-            for p in (posterior.problem for posterior in posteriors)
+        problems = [
+            Problem(p.gram.part(rows), p.y[rows], p.likelihood, part.weights, check=False)
+            for p in (posterior.problem for posterior in fitted.posteriors)
         ]
-    result = certify(posteriors, delta, priors=priors, prior_rows=rows, choices=choices, basis=basis)
+        priors, whole = engine.infer_all(problems), fitted
+    result = certify(whole.posteriors, delta, priors=priors, prior_rows=rows, choices=choices, basis=basis)
     return replace(result, classifier=classifier)
 
 
-def _refit(estimator: Any, rows: Any, engine: Any) -> tuple[list[Any], Any]:
-    """Posteriors on `rows` with a kernel tuned there, and a classifier on all rows with that kernel."""
-    points = estimator._points_
-    targets = [posterior.problem.y for posterior in estimator._posteriors]
-    part = points.take(rows)
-    data = _training_part(estimator, part.X, rows)
-    model = estimator._model(part.X, data.own_weights)
-    if estimator.optimizer is not None:
-        model = estimator._chosen(model, part, data, engine, as_generator(estimator.random_state)).model
-    basis = estimator._basis(model, part.X, engine)
-    best = infer(model, basis, data.targets, data.weights, engine)
-    whole = infer(model, basis.over(points.X), targets, estimator._posteriors[0].problem.weights, engine)
-    return list(best.posteriors), _as_classifier(estimator, whole)
+def _refit(estimator: Any, recipe: Recipe, part: TrainingSet, rows: Any, engine: Any) -> tuple[list[Any], Fitted]:
+    """Posteriors on `rows` with a kernel tuned there, and what a classifier on all rows with that kernel has."""
+    fitted = estimator.fitted_
+    ready = prepare(recipe, part, fitted.points.take(rows), engine)
+    model = ready.model
+    if recipe.tunes:
+        model = choose(recipe, ready, as_generator(recipe.random_state)).model
+    view = recipe.view(model.kernel, ready.points.X, engine)
+    priors = infer_posteriors(recipe, ready, model, view=view)
+    whole = _part(estimator, np.arange(fitted.n_rows))._replace(weights=fitted.posteriors[0].problem.weights)
+    on_all = ready._replace(data=whole, points=fitted.points)
+    found = infer_posteriors(recipe, on_all, model, view=view.over(fitted.points.X))
+    saw = seen_by_prior(recipe, model, found.view)
+    known = {"rows": fitted.rows, "prior_saw": saw, "is_tuned": fitted.is_tuned}
+    return list(priors.posteriors), Fitted.of(found, fitted.points, fitted.classes, **known)
 
 
-def _training_part(estimator: Any, X: Any, rows: Any) -> TrainingSet:
-    """Some of the rows as `fit` would see them, if they were all there is; classes are those of all rows."""
-    codes = np.searchsorted(estimator.classes_, estimator._labels_[rows])
-    own = estimator._sample_weight_
-    weights, sample_weight = _weights(estimator, rows), None if own is None else own[rows]
-    return TrainingSet(X, codes, estimator.classes_, weights, np.arange(len(rows)), len(rows), sample_weight)
+def _part(estimator: Any, rows: Any) -> TrainingSet:
+    """Some of the rows as `fit` would see them, if they were all there is; classes are those of all rows.
 
-
-def _weights(estimator: Any, rows: Any) -> Weights | None:
-    """Weights of some rows; those of the classes are counted on these rows alone, for the others are not to be seen."""
-    own = estimator._sample_weight_
-    return weights_of(estimator.class_weight, estimator._labels_[rows], None if own is None else own[rows])
-
-
-def _as_classifier(estimator: Any, candidate: Candidate) -> Any:
-    """The same estimator with other fitted attributes."""
-    other = clone(estimator)
-    fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name != "loo_proba_"}
-    vars(other).update(fitted | estimator._fitted_attributes(candidate, estimator._points_, estimator.classes_))
-    other._prior_saw_ = seen_by_prior(estimator, candidate.model, candidate.basis)
-    return other
-
-
-def seen_by_prior(estimator: Any, model: Model, basis: Any) -> str | None:
-    """Why the kernel of a fitted model is not independent of its training rows, if it is not."""
-    if estimator.optimizer is not None and model.kernel.n_dims > 0:
-        return "the kernel was tuned"
-    if estimator._scales_by_rows:
-        return "the length scale of the kernel was taken from the spread of the features"
-    if isinstance(basis, Landmarks):
-        return "the landmarks of a low-rank prior (set max_rank=None to have none) were chosen"
-    return None
+    Weights of classes are counted on these rows alone, for the others are not to be seen.
+    """
+    fitted = estimator.fitted_
+    labels, own = fitted.rows.labels[rows], fitted.rows.sample_weight
+    own = None if own is None else own[rows]
+    weights, codes = weights_of(estimator.class_weight, labels, own), np.searchsorted(fitted.classes, labels)
+    return TrainingSet(fitted.points.take(rows).X, codes, fitted.classes, weights, np.arange(len(rows)), len(rows), own)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._core.typing import Array
-from ..exceptions import InvalidProblemError
-from ..kernels import kernel_values, linear_features, with_bias
+from ..kernels import kernel_values, linear_features
+from ._fitted import Fitted
 
-__all__ = ["FeatureConfidence", "LinearWeightsMixin"]
+__all__ = ["FeatureConfidence", "LinearWeights"]
 
 
 class FeatureConfidence(NamedTuple):
@@ -34,83 +33,46 @@ class FeatureConfidence(NamedTuple):
         return self.mean / self.sd
 
 
-class LinearWeightsMixin:
+class LinearWeights(NamedTuple):
     """The Gaussian over functions of a linear kernel as one over weights of the features and an offset."""
 
-    classes_: Any
-    kernel_: Any
-    bias_: float
-    _points_: Any
-    _basis_: Any
-    _posteriors: Any
+    fitted: Fitted
 
-    @property
-    def mean_(self) -> Array:
-        """Mean of the weights."""
-        return self._squeezed([mean for mean, _ in map(self._weights, self._posteriors)])
-
-    @property
-    def intercept_(self) -> Any:
-        """Mean of the offset."""
-        return self._squeezed([offset for _, offset in map(self._weights, self._posteriors)])
-
-    @property
-    def covariance_(self) -> Array:
-        """Covariance of the weights."""
-        self._prior_variances()
-        units = np.eye(self._points_.X.shape[1] + 1)[:, 1:]  # the origin, then a step along each feature
-        kernel = with_bias(self.kernel_, self.bias_)
-        new = self._basis_.new(kernel)(units).together(kernel_values(kernel, units))
-        found = [_without_offset(posterior.gaussian.jointly_at(new)[1]) for posterior in self._posteriors]
-        return self._squeezed(found)
-
-    def feature_confidences(self, feature_names: Any = None) -> list[FeatureConfidence]:
-        """Features of a linear machine of two classes by how sure their weights are, the surest first.
-
-        Parameters
-        ----------
-        feature_names : sequence of str, optional
-            `feature_names_in_`, or ``x0, x1, ...``, by default.
-
-        Returns
-        -------
-        list of FeatureConfidence
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from bayespoint import GaussianMarginClassifier
-        >>> X = np.random.default_rng(0).normal(size=(200, 3))
-        >>> model = GaussianMarginClassifier().fit(X, X[:, 1] > 0)
-        >>> model.feature_confidences(["noise", "signal", "more noise"])[0].name
-        'signal'
-        """
-        self._prior_variances()
-        if len(self.classes_) > 2:
-            raise InvalidProblemError("Feature confidences are for two classes: fit one class against the rest.")
-        mean, sd = self.mean_, np.sqrt(np.diagonal(self.covariance_))
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(mean))])
-        if len(feature_names) != len(mean):
-            raise InvalidProblemError(f"feature_names must hold {len(mean)} names, got {len(feature_names)}.")
-        rows = map(FeatureConfidence, map(str, feature_names), mean.tolist(), sd.tolist())
-        return sorted(rows, key=lambda row: -abs(row.z))
-
-    def _prior_variances(self) -> tuple[float, float]:
-        """Of a weight and of the offset."""
-        check_is_fitted(self)
-        features = linear_features(with_bias(self.kernel_, self.bias_), np.ones((1, 1)))
-        if features is None or self._points_.isometry is not None:
+    @classmethod
+    def of(cls, fitted: Fitted) -> LinearWeights:
+        """Of a linear kernel on dense features; nothing else has weights."""
+        if linear_features(fitted.kernel, np.ones((1, 1))) is None or fitted.points.isometry is not None:
             raise AttributeError("Weights are there for a linear kernel on dense features only.")
-        return float(features[0, 0] ** 2), float(np.square(features[0, 1:]).sum())
+        return cls(fitted)
 
-    def _weights(self, posterior: Any) -> tuple[Array, float]:
-        """Mean of the weights and of the offset."""
-        slope, offset = self._prior_variances()
-        return slope * (np.asarray(self._points_.X).T @ posterior.alpha), offset * float(posterior.alpha.sum())
+    @property
+    def mean(self) -> Array:
+        """Mean of the weights; a row each for several classes."""
+        latents = self._latents()
+        return self._squeezed([latent.mean[1:] - latent.mean[0] for latent in latents])
+
+    @property
+    def intercept(self) -> Any:
+        """Mean of the offset."""
+        return self._squeezed([float(latent.mean[0]) for latent in self._latents()])
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the weights."""
+        new = self._units()
+        return self._squeezed([_without_offset(p.gaussian.jointly_at(new)[1]) for p in self.fitted.posteriors])
+
+    def _units(self) -> Any:
+        """The origin, then a step along each feature."""
+        units = np.eye(self.fitted.view.X.shape[1] + 1)[:, 1:]
+        return self.fitted.at(units).together(kernel_values(self.fitted.kernel, units))  # type: ignore[attr-defined]
+
+    def _latents(self) -> list[Any]:
+        new = self._units()
+        return [posterior.at(new).latent for posterior in self.fitted.posteriors]
 
     def _squeezed(self, values: list[Any]) -> Any:
-        return values[0] if len(self.classes_) == 2 else np.stack(values)
+        return values[0] if len(self.fitted.classes) == 2 else np.stack(values)
 
 
 def _without_offset(covariance: Array) -> Array:

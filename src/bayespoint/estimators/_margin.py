@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from numbers import Real
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 from scipy.special import ndtr
-from sklearn.utils.validation import check_is_fitted
 
 from .._core.parallel import in_parallel
 from .._core.random import as_generator
@@ -21,14 +21,13 @@ from ..engines.margin.engine import Margin
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors import GaussianPosterior, Latent
-from ..problem import Problem, Weights
+from ..posteriors import Latent
+from ..problem import Weights
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, step_probabilities
-from ._callbacks import FitProgress
-from ._certificates import CertifiedMixin
-from ._inputs import Points
-from ._linear_weights import LinearWeightsMixin
+from ._fit import OnIteration, Prepared, Recipe, infer_posteriors
+from ._fitted import Fitted
+from ._linear_weights import FeatureConfidence, LinearWeights
 from ._validation import TrainingSet, check_bias
 
 __all__ = ["GaussianMarginClassifier"]
@@ -41,7 +40,7 @@ _DELTA = 0.05  # confidence at which the grid is compared
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
 
 
-class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassifier):
+class GaussianMarginClassifier(KernelClassifier):
     """A Gaussian over classifiers: the one closest to the prior that puts every training row right with high odds.
 
     It is the natural PAC-Bayes classifier: its divergence from the prior and its training error are what the bound on
@@ -255,6 +254,55 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
             right[rows] = _wins(mean[rows], sd[rows], code)
         return float(1 - right.mean())
 
+    # -- weights of linear machines ---------------------------------------------------------------------------------
+
+    @property
+    def mean_(self) -> Array:
+        """Mean of the weights."""
+        return LinearWeights.of(self._fitted()).mean
+
+    @property
+    def intercept_(self) -> Any:
+        """Mean of the offset."""
+        return LinearWeights.of(self._fitted()).intercept
+
+    @property
+    def covariance_(self) -> Array:
+        """Covariance of the weights."""
+        return LinearWeights.of(self._fitted()).covariance
+
+    def feature_confidences(self, feature_names: Any = None) -> list[FeatureConfidence]:
+        """Features of a linear machine of two classes by how sure their weights are, the surest first.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            `feature_names_in_`, or ``x0, x1, ...``, by default.
+
+        Returns
+        -------
+        list of FeatureConfidence
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayespoint import GaussianMarginClassifier
+        >>> X = np.random.default_rng(0).normal(size=(200, 3))
+        >>> model = GaussianMarginClassifier().fit(X, X[:, 1] > 0)
+        >>> model.feature_confidences(["noise", "signal", "more noise"])[0].name
+        'signal'
+        """
+        weights = LinearWeights.of(self._fitted())
+        if len(self.classes_) > 2:
+            raise InvalidProblemError("Feature confidences are for two classes: fit one class against the rest.")
+        mean, sd = weights.mean, np.sqrt(np.diagonal(weights.covariance))
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(mean))])
+        if len(feature_names) != len(mean):
+            raise InvalidProblemError(f"feature_names must hold {len(mean)} names, got {len(feature_names)}.")
+        rows = map(FeatureConfidence, map(str, feature_names), mean.tolist(), sd.tolist())
+        return sorted(rows, key=lambda row: -abs(row.z))
+
     # -- guarantees -------------------------------------------------------------------------------------------------
 
     def bounds(self, delta: float = 0.05) -> dict[str, Bound]:
@@ -279,16 +327,15 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         >>> found["exact"].value < found["corollary 5"].value
         True
         """
-        check_is_fitted(self)
+        fitted = self._fitted()
         if len(self.classes_) > 2:
             raise InvalidProblemError("The corollaries are for two classes: see `certificate` for several.")
-        if self._prior_saw_:
+        if fitted.prior_saw:
             raise InvalidProblemError(
-                f"No bounds: {self._prior_saw_} on the rows that they would rest on; use "
+                f"No bounds: {fitted.prior_saw} on the rows that they would rest on; use "
                 "certificate(prior_fraction=0.5)."
             )
-        posterior = self._posteriors[0]
-        assert isinstance(posterior, GaussianPosterior)
+        posterior = fitted.posteriors[0]
         n, kl = posterior.problem.size, divergence(posterior)
         z = deviations(posterior)
         found = {"exact": certify([posterior], delta).gibbs}
@@ -320,7 +367,7 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
         """For priors on parts of the rows: settings from before the data, whatever the bound has chosen since."""
         return self._engine_at(self.eta, self.C)
 
-    def _knows_leave_one_out(self, best: Candidate) -> bool:
+    def _knows_leave_one_out(self) -> bool:
         return False  # not Bayes' rule: a row's site is not what its absence would take away
 
     def _engine(self, model: Model, data: TrainingSet) -> Margin:
@@ -341,36 +388,26 @@ class GaussianMarginClassifier(CertifiedMixin, LinearWeightsMixin, KernelClassif
             float(eta), float(C), float(self.margin), self.slack, self.solver, tolerance=float(self.tolerance)
         )
 
-    def _search(self, model: Model, points: Points, data: TrainingSet, progress: FitProgress) -> Candidate:
-        basis = self._basis(model, points.X, None)
-        gram = basis.gram(model.kernel)
-        problems = [Problem(gram, y, model.likelihood, data.weights, check=False) for y in data.targets]
-        engines = self._engines()
-        if len(engines) == 1:
-            return self._solved(model, basis, problems, engines[0], self.n_jobs)
-        tasks = (delayed(self._solved)(model, basis, problems, engine, None) for engine in engines)
-        found = in_parallel(tasks, self.n_jobs)
-        return min(found, key=lambda one: certify(one.posteriors, _DELTA).gibbs.value)
+    def _recipe(self, **changes: Any) -> Recipe:
+        return super()._recipe(**({"linear_from": 0} | changes))
 
-    @staticmethod
-    def _solved(model: Model, basis: Any, problems: list[Problem], engine: Margin, n_jobs: int | None) -> Candidate:
-        if len(problems) == 1:
-            return Candidate.of(model, [engine.infer(problems[0])], basis)
-        tasks = (delayed(engine.infer)(problem) for problem in problems)
-        return Candidate.of(model, in_parallel(tasks, n_jobs), basis)
+    def _search(self, recipe: Recipe, ready: Prepared, on_iteration: OnIteration) -> Candidate:
+        """The machine, or of a grid of them the one with the smallest bound."""
+        view = recipe.view(ready.model.kernel, ready.points.X, None)
+        machines = [ready._replace(engine=engine) for engine in self._engines()]
+        if len(machines) == 1:
+            return infer_posteriors(recipe, machines[0], ready.model, view=view)
+        alone = replace(recipe, n_jobs=None)
+        tasks = (delayed(infer_posteriors)(alone, machine, ready.model, view=view) for machine in machines)
+        return min(in_parallel(tasks, self.n_jobs), key=lambda one: certify(one.posteriors, _DELTA).gibbs.value)
 
-    @property
-    def _linear_from(self) -> int:
-        return 0
-
-    def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
-        infos = [posterior.info for posterior in best.posteriors]
-        engine = infos[0]["settings"]
-        return super()._fitted_attributes(best, points, classes) | {
+    def _attributes(self, fitted: Fitted) -> dict[str, Any]:
+        engine, solutions = fitted.posteriors[0].engine, [posterior.found for posterior in fitted.posteriors]
+        return super()._attributes(fitted) | {
             "eta_": engine.eta,
             "C_": engine.C,
-            "gap_": max(info["solution"].gap for info in infos),
-            "n_iter_": max(1, *(info["solution"].iterations for info in infos)),
+            "gap_": max(solution.gap for solution in solutions),
+            "n_iter_": max(1, *(solution.iterations for solution in solutions)),
             "is_local_optimum_": self.slack == "deviation",
         }
 

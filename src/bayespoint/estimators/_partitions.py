@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -12,15 +12,16 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .._core.random import as_generator
 from .._core.typing import Array
-from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import Landmarks, Linear, LowRank, view_by_features
-from ..tuning.climb import Candidate, Model
+from ..tuning.climb import Candidate
 from ._callbacks import FitProgress
-from ._inputs import Points
-from ._validation import check_training_set, restore_on_failure
+from ._fit import Recipe, choose, prepare
+from ._fitted import Fitted
+from ._streaming import batch_points, most_landmarks
+from ._validation import check_training_set
 
-__all__ = ["PartitionedMixin", "is_dask"]
+__all__ = ["fit_partitions", "is_dask"]
 
 _SAMPLE = 2000  # rows that choose the kernel and the landmarks
 
@@ -30,67 +31,39 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
-class PartitionedMixin:
-    """`fit` for collections of dask, by expectation propagation over their blocks."""
+def fit_partitions(estimator: Any, recipe: Recipe, X: Any, y: Any, sample_weight: Any) -> Fitted:
+    """Kernel and landmarks by a sample of the rows, the posterior by all of them."""
+    from ..distributed import PartitionedEP, dask_partitions, gather_sample
 
-    engine: Any
-    class_weight: Any
-    n_jobs: int | None
-    optimizer: Any
-    random_state: Any
-    _pairwise: bool
-    _gaussian_engine: Any
-
-    def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Kernel and landmarks by a sample of the rows, the posterior by all of them."""
-        from ..distributed.engine import PartitionedEP, dask_partitions
-        from ..distributed.samples import gather_sample
-
-        with restore_on_failure(self):
-            if self._pairwise or not (isinstance(self.engine, EP) or self.engine == "ep"):
-                raise InvalidProblemError(
-                    "Rows in partitions need a kernel of inputs and expectation propagation: set engine='ep'."
-                )
-            rng = as_generator(0 if self.random_state is None else self.random_state)
-            found = gather_sample(X, y, _SAMPLE, seed=int(rng.integers(2**32)), sample_weight=sample_weight)
-            if len(found.classes) < 2:
-                raise ValueError(f"A classifier needs at least two classes, got {list(found.classes)}.")
-            model, basis, points = self._choose(found, rng)
-            recipe = _Features(model.kernel, basis.over(basis.X[:0]))
-            parts = dask_partitions(
-                X,
-                y,
-                features=recipe,
-                targets=_Targets(found.classes),
-                sample_weight=sample_weight,
-                weigh=_class_weights(self.class_weight, found.classes, found.counts),
-            )
-            engine = self._gaussian_engine
-            settings = PartitionedEP(tolerance=engine.tolerance, memory=engine.memory, n_jobs=self.n_jobs)
-            posteriors = settings.infer(parts, model.likelihood)
-            best = Candidate.of(model, posteriors, basis)
-            self._become(best, points, found.classes)  # type: ignore[attr-defined]
-            self.n_seen_, self.class_count_ = int(found.counts.sum()), found.counts
-            self._dropped_rows_ = 0
-        return self
-
-    def _choose(self, found: Any, rng: np.random.Generator) -> tuple[Model, Linear | Landmarks, Points]:
-        """Model, features and points from a sample."""
-        X, y = found.X, found.y
-        sample = check_training_set(self, X, y, found.weights, self.class_weight, pairwise=False)
-        model = self._model(sample.X, sample.own_weights)  # type: ignore[attr-defined]
-        points = self._batch_points(sample.X)  # type: ignore[attr-defined]
-        self._refuse_bad_kernel(model, points)  # type: ignore[attr-defined]
-        if self.optimizer is not None:
-            progress = FitProgress(self, X, y)
-            engine = self._gaussian_engine
-            best = self._chosen(  # type: ignore[attr-defined]
-                model, points, sample, engine, rng, lambda _: progress.iteration(dict)
-            )
-            progress.finish()
-            model = best.model
-        limit = self._limit()  # type: ignore[attr-defined]
-        return model, view_by_features(model.kernel, points.X, max_rank=limit, rng=rng), points
+    engine = recipe.partitions
+    if engine is None:
+        raise InvalidProblemError(
+            f"{type(estimator).__name__} takes arrays of dask only with a kernel of inputs and expectation propagation: "
+            "compute them first, or use BayesPointClassifier(engine='ep')."
+        )
+    rng = as_generator(0 if recipe.random_state is None else recipe.random_state)
+    found = gather_sample(X, y, _SAMPLE, seed=int(rng.integers(2**32)), sample_weight=sample_weight)
+    if len(found.classes) < 2:
+        raise ValueError(f"A classifier needs at least two classes, got {list(found.classes)}.")
+    sample = check_training_set(estimator, found.X, found.y, found.weights, estimator.class_weight, pairwise=False)
+    ready = prepare(recipe, sample, batch_points(sample.X, recipe), engine)
+    model = ready.model
+    if recipe.tunes:
+        progress = FitProgress(estimator, found.X, found.y)
+        model = choose(recipe, ready, rng, lambda _: progress.iteration(dict)).model
+        progress.finish()
+    view = view_by_features(model.kernel, ready.points.X, max_rank=most_landmarks(recipe), rng=rng)
+    parts = dask_partitions(
+        X,
+        y,
+        features=_Features(model.kernel, view.over(view.X[:0])),
+        targets=_Targets(found.classes),
+        sample_weight=sample_weight,
+        weigh=_class_weights(estimator.class_weight, found.classes, found.counts),
+    )
+    settings = PartitionedEP(tolerance=engine.tolerance, memory=engine.memory, n_jobs=recipe.n_jobs)
+    best = Candidate.of(model, settings.infer(parts, model.likelihood), view)
+    return Fitted.of(best, ready.points, found.classes, class_count=found.counts)
 
 
 @dataclass(frozen=True)
@@ -98,13 +71,13 @@ class _Features:
     """From a block of inputs to its features, on the worker that has it."""
 
     kernel: Kernel
-    basis: Linear | Landmarks
+    view: Linear | Landmarks
 
     def __call__(self, block: Any) -> LowRank:
         rows = np.ascontiguousarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
         if not np.isfinite(rows).all():
             raise ValueError("X has NaN or infinite entries in some block: drop or impute these rows first.")
-        return self.basis.over(rows).gram(self.kernel)
+        return self.view.over(rows).gram(self.kernel)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 from scipy.special import log_expit, logsumexp
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation
-from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
 from .._core.random import as_generator
@@ -21,13 +20,13 @@ from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..kernels import amplitude, make_kernel, with_bias
 from ..likelihoods import Hinge
-from ..posteriors import Latent, SampledPosterior
+from ..posteriors import Latent
 from ..problem import Weights
 from ..tuning.averaging import plausible_candidates
 from ..tuning.climb import Candidate, Model, is_no_better_than_a_coin
 from ._base import KernelClassifier, named_engine
-from ._certificates import CertifiedMixin
-from ._inputs import Points
+from ._fit import OnIteration, Recipe
+from ._fitted import Fitted
 from ._validation import TrainingSet, check_bias
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ _ENGINES = {  # names at the border stand for engines with their default setting
 _SAMPLED = 1000  # rows to tune by
 
 
-class BayesianSVC(CertifiedMixin, KernelClassifier):
+class BayesianSVC(KernelClassifier):
     """Support vector machine as a probabilistic model: class probabilities, evidence, hyper-parameters without a grid.
 
     The machine is the maximum of a posterior over functions with a Gaussian process prior and the likelihood
@@ -262,10 +261,10 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         from ..evidence import Estimate
         from ..evidence.svm.evidences import svm_log_evidence
 
-        check_is_fitted(self)
+        posteriors = self._fitted().posteriors
         kind = self.evidence if kind is None else kind
         rng = as_generator(self.random_state)
-        parts = [svm_log_evidence(posterior.problem, rng, kind, method, se=se) for posterior in self._posteriors]
+        parts = [svm_log_evidence(posterior.problem, rng, kind, method, se=se) for posterior in posteriors]
         return Estimate.total(parts)
 
     # -- translation into the core -------------------------------------------------------------------------------
@@ -332,27 +331,30 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         is_free = isinstance(self.engine, str) and self.engine == "sample"
         return named_engine(self._sampler(model, data) if is_free else self.engine, _ENGINES)
 
-    def _climbs_by(self, engine: Any) -> int | None:
-        return None if self.evidence == "naive" else _SAMPLED  # draws of the normaliser take all labels at once
-
-    @property
-    def _scales_by_rows(self) -> bool:
+    def _recipe(self, **changes: Any) -> Recipe:
         named = isinstance(self.kernel, str) and self.kernel in ("rbf", "poly")
-        return named and isinstance(self.gamma, str) and self.gamma == "scale"
+        own = {
+            "scales_by_rows": named and isinstance(self.gamma, str) and self.gamma == "scale",
+            "climbs_on_sample": self.evidence != "naive",  # draws of the normaliser take all labels at once
+        }
+        return super()._recipe(**(own | changes))
 
     def _not_the_mean(self) -> str | None:
-        if hasattr(self, "members_"):
+        fitted = self._fitted()
+        if fitted.alternatives:
             return "several sets of hyper-parameters decide together; set average=False"
-        if self.probability == "map" and not all("support" in posterior.info for posterior in self._posteriors):
+        if self.probability == "map" and any(posterior.found is None for posterior in fitted.posteriors):
             return (
                 "the support vector machine is not the mean of this posterior; use engine='laplace', whose mean it is"
             )
         return None
 
-    def _climb(self, model: Model, data: Any, engine: EP, rng: np.random.Generator, on_iteration: Any) -> Candidate:
+    def _climb(
+        self, model: Model, part: Any, engine: EP, rng: np.random.Generator, on_iteration: OnIteration
+    ) -> Candidate:
         """The maximum of the evidence asked for, with other plausible hyper-parameters around it if asked for."""
-        best = super()._climb(model, data, engine, rng, on_iteration)
-        args = *data, engine
+        best = super()._climb(model, part, engine, rng, on_iteration)
+        args = *part, engine
         if self.evidence != "naive":
             from ..tuning import svm as svm_tuning  # compiles
 
@@ -364,34 +366,32 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
                 best = svm_tuning.normalise(best, *args, kind=self.evidence, rng=rng)
         return replace(best, alternatives=plausible_candidates(best, *args, rng=rng) if self.average else ())
 
-    def _fitted_attributes(self, best: Candidate, points: Points, classes: Any) -> dict[str, Any]:
+    def _attributes(self, fitted: Fitted) -> dict[str, Any]:
         from ..engines.laplace import support_vectors  # compiles
 
-        attributes = super()._fitted_attributes(best, points, classes)
-        machines = [support_vectors(posterior.problem) for posterior in best.posteriors]
-        signed = np.stack([p.problem.y * m.alpha for p, m in zip(best.posteriors, machines, strict=True)])
+        attributes, classes, posteriors = super()._attributes(fitted), fitted.classes, fitted.posteriors
+        machines = [support_vectors(posterior.problem) for posterior in posteriors]
+        signed = np.stack([p.problem.y * m.alpha for p, m in zip(posteriors, machines, strict=True)])
         support = np.flatnonzero(np.any(signed != 0, axis=0))
-        codes = (best.posteriors[0].problem.y[support] > 0).astype(int)
+        codes = (posteriors[0].problem.y[support] > 0).astype(int)
         if len(classes) > 2:
-            codes = np.argmax([posterior.problem.y[support] for posterior in best.posteriors], axis=0)
-        if best.alternatives:
-            attributes["members_"] = [self._member(other, points, classes) for other, _ in best.alternatives]
-            attributes["member_weights_"] = np.array([weight for _, weight in best.alternatives])
+            codes = np.argmax([posterior.problem.y[support] for posterior in posteriors], axis=0)
+        if fitted.alternatives:
+            attributes["members_"] = [self._member(fitted, other) for other, _ in fitted.alternatives]
+            attributes["member_weights_"] = np.array([weight for _, weight in fitted.alternatives])
+        assert isinstance(fitted.model.likelihood, Hinge)
+        C = fitted.model.likelihood.C
         return attributes | {
-            "C_": _slope(best),
-            "noise_level_": 1 / _slope(best),
+            "C_": C,
+            "noise_level_": 1 / C,
             "support_": support,
             "n_support_": np.bincount(codes, minlength=len(classes)),
             "dual_coef_": signed[:, support],
-            "_map_weights_": signed.T,
         }
 
-    def _member(self, candidate: Candidate, points: Points, classes: Any) -> BayesianSVC:
+    def _member(self, fitted: Fitted, candidate: Candidate) -> BayesianSVC:
         """A classifier like this one with other hyper-parameters."""
-        member = copy(self)
-        for name, value in self._fitted_attributes(candidate, points, classes).items():
-            setattr(member, name, value)
-        return member
+        return copy(self)._become(Fitted.of(candidate, fitted.points, fitted.classes, rows=fitted.rows))
 
     def _member_average(self, X: Any) -> Array:
         parts = [weight * m.predict_proba(X) for m, weight in zip(self.members_, self.member_weights_, strict=True)]
@@ -399,21 +399,21 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
 
     def _point_latent(self, X: Any) -> Array:
         """Latent functions of one classifier each: the support vector machine, or the posterior mean."""
-        check_is_fitted(self)
+        fitted = self._fitted()
         if self.probability != "map":
             return np.atleast_2d(self.latent(X).mean.T).T
-        gram = self._posteriors[0].problem.gram
-        return self._in_blocks(X, lambda new: (gram.expansion(new, slice(None), self._map_weights_),))[0]
+        gram, weights = fitted.posteriors[0].problem.gram, self.dual_coef_.T
+        return fitted.read(self._inputs(X), lambda new: (gram.expansion(new, self.support_, weights),))[0]
 
     def _average(self, X: Any) -> tuple[Array, Array]:
         """Log-probabilities of each posterior's positive and negative class, averaged over the posterior."""
-        up, down = self._in_blocks(X, self._log_probabilities)
+        up, down = self._fitted().read(self._inputs(X), self._log_probabilities)
         return up, down
 
     def _log_probabilities(self, new: NewPoints) -> tuple[Array, Array]:
         ups, downs = [], []
-        for posterior in self._posteriors:
-            if isinstance(posterior, SampledPosterior):
+        for posterior in self._fitted().posteriors:
+            if posterior.engine.is_exact:  # draws: the mean of probabilities is not that of their mean latent
                 p = np.clip(readouts.class_probability(posterior, new), 1e-300, 1 - 1e-16)
                 ups.append(np.log(p))
                 downs.append(np.log1p(-p))
@@ -429,12 +429,6 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
             return _normalised(*(self.likelihood_.log_probability(sign * mean, variance) for sign in (1, -1)))
         log_odds = self.likelihood_.log_odds(mean)
         return _normalised(log_expit(log_odds), log_expit(-log_odds))
-
-
-def _slope(candidate: Candidate) -> float:
-    """C of its hinge."""
-    assert isinstance(candidate.model.likelihood, Hinge)
-    return candidate.model.likelihood.C
 
 
 def _normalised(up: Array, down: Array) -> Array:

@@ -17,15 +17,15 @@ from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.rows import stacked
 from ..grams.whitening import Whitened
-from ..kernels import Isometry, with_bias
+from ..kernels import Isometry
 from ..posteriors import GaussianPosterior, SampledPosterior
 from ..problem import Problem
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier
-from ._certificates import mark_as_added_to
+from ._fitted import Fitted
 from ._validation import check_batch
 
-__all__ = ["updated"]
+__all__ = ["mark_as_chosen", "updated"]
 
 Classifier = TypeVar("Classifier", bound=KernelClassifier)
 
@@ -68,48 +68,51 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     60
     """
     check_is_fitted(model)
-    if not isinstance(model, KernelClassifier) or model._pairwise or hasattr(model, "n_seen_"):
+    if not isinstance(model, KernelClassifier) or model._pairwise or model.fitted_.rows is None:
         raise InvalidProblemError("Only classifiers fitted on an array of inputs can be updated; see also partial_fit.")
-    model._check_settings()
-    if hasattr(model, "members_"):
+    recipe, fitted, known_rows = model._recipe(), model.fitted_, model.fitted_.rows
+    if fitted.alternatives:
         raise InvalidProblemError("Several sets of hyper-parameters cannot be updated: fit with average=False.")
-    data = check_batch(model, X, y, None, None, model.classes_, first=False)
-    if model.class_weight is not None:
+    data = check_batch(model, X, y, None, None, fitted.classes, first=False)
+    if recipe.is_weighted:
         raise InvalidProblemError("Classes have weights, which count all labels: fit again.")
-    form, new, rng = model._points_, model._points_.transform(data.X), as_generator(random_state)
-    kernel = with_bias(model.kernel_, model.bias_)
-    posteriors = list(model._posteriors)
-    points = form.X
+    form, rng = fitted.points, as_generator(random_state)
+    points, new, posteriors = form.X, form.transform(data.X), list(fitted.posteriors)
     if form.isometry is not None:  # its coordinates are right among rows that it knows
-        if not model._basis_.is_exact:
+        if not fitted.view.is_exact:
             raise InvalidProblemError("Sparse rows with landmarks cannot be updated: fit again, or with max_rank=None.")
         every = sparse.vstack([form.isometry.X, data.X], format="csr")
-        form = replace(form, isometry=Isometry(every))
-        points, new = np.split(form.isometry.transform(every), [len(points)])
+        isometry = Isometry(every)
+        form = replace(form, isometry=isometry)
+        points, new = np.split(isometry.transform(every), [len(points)])
     for i in range(new.shape[0]):
         row = new[i : i + 1]
-        new_points = model._basis_.over(points).new(kernel)
+        at = fitted.view.over(points).new(fitted.kernel)(row)
         posteriors = [
-            _with_row(posterior, new_points(row), float(targets[i]), model._gaussian_engine.tolerance, rng)
+            _with_row(posterior, at, float(targets[i]), model._gaussian_engine.tolerance, rng)
             for posterior, targets in zip(posteriors, data.targets, strict=True)
         ]
         points = stacked(points, row)
-    return _refitted(model, Model(kernel, model.likelihood_), posteriors, replace(form, X=points), data.y)
+    found = Candidate.of(Model(fitted.kernel, fitted.model.likelihood), posteriors, fitted.view.over(points))
+    rows = known_rows.and_more(fitted.classes[data.y])
+    known = {"rows": rows, "prior_saw": fitted.prior_saw, "is_tuned": fitted.is_tuned}
+    other = copy(model)._become(Fitted.of(found, replace(form, X=points), fitted.classes, **known))
+    if isinstance(posteriors[0], GaussianPosterior) and not rows.dropped:
+        other.loo_proba_ = other._probabilities(other.fitted_.leave_one_out)
+    return other
 
 
 def _with_row(posterior: Any, new: NewPoints, y: float, tolerance: float, rng: np.random.Generator) -> Any:
     """One more row, of weight one."""
-    if isinstance(posterior, SampledPosterior):
-        return _weighted(posterior, new, y, rng)
-    if not isinstance(posterior, GaussianPosterior) or posterior.log_evidence is None or "support" in posterior.info:
+    if not posterior.engine.can_grow:
         raise InvalidProblemError("Updates need expectation propagation or exact draws: use engine='ep' or 'sample'.")
+    if posterior.engine.is_exact:
+        return _weighted(posterior, new, y, rng)
     return add_row(posterior, new, y, tolerance=tolerance)
 
 
 def _weighted(posterior: SampledPosterior, new: NewPoints, y: float, rng: np.random.Generator) -> Any:
     """Draws with one more coordinate, kept in proportion to the likelihood of the new label."""
-    if not getattr(posterior.info.get("settings"), "is_exact", False):
-        raise InvalidProblemError("Only exact draws can be updated: use engine='sample'.")
     problem, white = posterior.problem, posterior.white
     features = white.features(new)[0]
     chains, draws, _ = posterior.coordinates.shape
@@ -135,7 +138,7 @@ def _weighted(posterior: SampledPosterior, new: NewPoints, y: float, rng: np.ran
     if grows:
         coordinates = np.concatenate([coordinates, extra[kept][..., None]], axis=2)
     info = dict(posterior.info) | {"effective": effective}
-    return SampledPosterior(longer, Whitened(root, longer.own), coordinates, info=info)
+    return SampledPosterior(longer, Whitened(root, longer.own), coordinates, info=info, engine=posterior.engine)
 
 
 def _systematic(share: Array, rng: np.random.Generator) -> Any:
@@ -145,19 +148,8 @@ def _systematic(share: Array, rng: np.random.Generator) -> Any:
     return rng.permutation(drawn)
 
 
-def _refitted(model: Any, core: Model, posteriors: list[Any], points: Any, codes: Any) -> Any:
-    """A copy of the classifier with other posteriors."""
-    basis, other = model._basis_.over(points.X), copy(model)
-    best = Candidate.of(core, posteriors, basis)
-    other._become(best, points, model.classes_)
-    mark_as_added_to(other)
-    other._labels_ = np.r_[model._labels_, model.classes_[codes]]
-    seen = model._dropped_rows_ + len(model._kept_rows_)
-    other._kept_rows_ = np.r_[model._kept_rows_, seen + np.arange(len(codes))]
-    if model._sample_weight_ is not None:
-        other._sample_weight_ = np.r_[model._sample_weight_, np.ones(len(codes))]
-    if isinstance(posteriors[0], GaussianPosterior) and not other._dropped_rows_:
-        cavities = [posterior.leave_one_out for posterior in posteriors]
-        moments = (np.stack(m, axis=1) if len(cavities) > 1 else m[0] for m in zip(*cavities, strict=True))
-        other.loo_proba_ = other._probabilities(type(cavities[0])(*moments))
-    return other
+def mark_as_chosen(model: KernelClassifier) -> None:
+    """Let a fitted classifier know that what was said of its rows may have decided that they are there."""
+    fitted = model.fitted_
+    if fitted.rows is not None:
+        model.fitted_ = replace(fitted, rows=fitted.rows._replace(were_added=True))

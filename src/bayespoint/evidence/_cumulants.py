@@ -53,7 +53,7 @@ def cumulant_correction(posterior: GaussianPosterior) -> float:
     """
     problem = posterior.problem
     copies, power = (np.ones((2, problem.size))) if problem.weights is None else problem.weights
-    if not posterior.info["error"] <= _SETTLED:
+    if not posterior.error <= _SETTLED:
         return 0.0
     third, fourth = _cumulants(posterior, copies, power)
     pairs = np.multiply.outer(copies, copies)

@@ -94,6 +94,10 @@ class View(Protocol):
         """The same for other points."""
         ...
 
+    def mapped(self, function: Callable[[Any], Any], X: Any) -> View:
+        """The same in other coordinates of the inputs, in which the points are `X`."""
+        ...
+
     def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
         """Derivative in ``kernel.theta`` from derivatives in the Gram matrix."""
         ...
@@ -176,6 +180,10 @@ class Exact(_WholeKernel):
         """The same for other points."""
         return Exact(X)
 
+    def mapped(self, function: Callable[[Any], Any], X: Any) -> Exact:
+        """The same in other coordinates of the inputs, in which the points are `X`."""
+        return Exact(X)
+
     def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
         """Derivative in ``kernel.theta``."""
         return contract_gradient(kernel, self.X, np.sum([gradient.by_gram() for gradient in gradients], axis=0))
@@ -210,6 +218,14 @@ class Linear(_WholeKernel):
     def over(self, X: Any) -> Linear:
         """The same for other points."""
         return Linear(X)
+
+    def mapped(self, function: Callable[[Any], Any], X: Any) -> Linear:
+        """The same in other coordinates of the inputs, in which the points are `X`."""
+        return Linear(X)
+
+    def grown(self, kernel: Kernel, **options: Any) -> Linear:
+        """Nothing is left out that could be added."""
+        return self
 
     def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
         """Derivative in ``kernel.theta``."""
@@ -276,6 +292,10 @@ class Landmarks:
     def over(self, X: Any) -> Landmarks:
         """The same for other points."""
         return replace(self, X=X)
+
+    def mapped(self, function: Callable[[Any], Any], X: Any) -> Landmarks:
+        """The same in other coordinates of the inputs, in which the points are `X`."""
+        return replace(self, X=X, landmarks=function(self.landmarks))
 
     def grown(
         self, kernel: Kernel, *, max_rank: int | None = None, tolerance: float = 1e-6, rng: Any = None
@@ -347,6 +367,10 @@ class Rows(_WholeKernel):
 
     def over(self, X: Any) -> Rows:
         """The same for other points."""
+        return Rows(X)
+
+    def mapped(self, function: Callable[[Any], Any], X: Any) -> Rows:
+        """The same in other coordinates of the inputs, in which the points are `X`."""
         return Rows(X)
 
     def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._plane import Plane, last_step, scatter_classes
+from ._plane import Plane, posterior_step, scatter_classes
 from ._style import INK, finer, new_axes
 
 __all__ = ["DecisionBoundariesDisplay"]
@@ -97,7 +97,7 @@ class DecisionBoundariesDisplay:
         if n_draws < 1:
             raise InvalidProblemError(f"n_draws must be at least 1, got {n_draws!r}.")
         plane = Plane.around(X, n_points)
-        classifier, rows = last_step(estimator, plane.rows)
+        classifier, rows = posterior_step(estimator, plane.rows)
         if len(classifier.classes_) > 2:
             raise InvalidProblemError(
                 f"Boundaries of draws are for two classes, the classifier has {len(classifier.classes_)}."

@@ -6,17 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from .._core.typing import Array
-from ..engines import EP
-from ..estimators import GaussianMarginClassifier
-from ..estimators._validation import check_training_set
-from ..exceptions import InvalidProblemError
-from ..kernels import with_bias
-from ..tuning.climb import Candidate, Model, infer_quietly
-from ._plane import last_step
+from ..uses.evidence_surface import evidence_surface
 from ._style import INK, VERMILLION, finer, new_axes
 
 __all__ = ["EvidenceSurfaceDisplay"]
@@ -113,33 +105,8 @@ class EvidenceSurfaceDisplay:
         -----
         Each point of the grid is a run of expectation propagation on the whole Gram matrix: give it some hundred rows.
         """
-        if n_points < 2 or not span > 1:
-            raise InvalidProblemError(f"n_points must be at least 2 and span above 1, got {n_points!r} and {span!r}.")
-        classifier, rows = last_step(estimator, X)
-        if isinstance(classifier, GaussianMarginClassifier):
-            raise InvalidProblemError("A Gaussian margin machine has no evidence: use BayesPointClassifier.")
-        plain = clone(estimator[-1] if isinstance(estimator, Pipeline) else estimator)
-        data = check_training_set(plain, rows, y, sample_weight, classifier.class_weight, classifier._pairwise)
-        kernel = with_bias(classifier.kernel_, classifier.bias_, tuned=True)
-        model = Model(kernel, classifier.likelihood_, classifier._model(data.X, data.own_weights).free)
-        names = _names(model)
-        chosen = [_position(which, names) for which in parameters]
-        if len(chosen) != 2 or chosen[0] == chosen[1]:
-            raise InvalidProblemError(f"parameters must be two different ones of {names}, got {tuple(parameters)!r}.")
-        steps = np.linspace(-np.log(span), np.log(span), n_points)
-        training = classifier._points_.transform(data.X), data.targets, data.own_weights, EP()
-        surface = np.empty((n_points, n_points))
-        for j, up in enumerate(steps):
-            start: Candidate | None = None
-            for i, right in enumerate(steps):
-                theta = model.theta.copy()
-                theta[chosen] += _powers(names, chosen) * (right, up)
-                start = infer_quietly(model.at(theta), *training, start=start)
-                surface[j, i] = start.log_evidence
-        middle = np.exp(model.theta[chosen] / _powers(names, chosen))
-        axes = middle[:, None] * np.exp(steps)
-        pair = names[chosen[0]], names[chosen[1]]
-        return cls(axes[0], axes[1], surface, (float(middle[0]), float(middle[1])), pair).plot(ax=ax)
+        grid: Any = {"parameters": parameters, "n_points": n_points, "span": span, "sample_weight": sample_weight}
+        return cls(*evidence_surface(estimator, X, y, **grid)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None, cmap: Any = "cividis") -> Self:
         """Draw.
@@ -184,29 +151,3 @@ class EvidenceSurfaceDisplay:
         ax.legend(loc="lower right", framealpha=0.9)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def _names(model: Model) -> list[str]:
-    """Names of the free parameters as people say them: standard deviations for constants."""
-    names: list[str] = []
-    for parameter in model.kernel.hyperparameters:
-        if parameter.fixed:
-            continue
-        own = parameter.name.split("__")[-1].replace("_", " ")
-        if own == "constant value":
-            own = "bias" if parameter.name == "k2__constant_value" else "amplitude"
-        names += [own] if parameter.n_elements == 1 else [f"{own} {k}" for k in range(parameter.n_elements)]
-    return names + list(model.free)
-
-
-def _powers(names: list[str], chosen: list[int]) -> Array:
-    """Constants are variances, shown as standard deviations: twice as far in the logarithm."""
-    return np.array([2.0 if names[k] in ("amplitude", "bias") else 1.0 for k in chosen])
-
-
-def _position(which: int | str, names: list[str]) -> int:
-    if isinstance(which, str) and which in names:
-        return names.index(which)
-    if not isinstance(which, str) and 0 <= which < len(names):
-        return which
-    raise InvalidProblemError(f"There is no free parameter {which!r}: the model has {names}.")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
+from .._core.pipelines import last_step
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ._style import MARKERS, PALETTE
@@ -44,14 +43,12 @@ class Plane(NamedTuple):
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
 
 
-def last_step(estimator: Any, rows: Any) -> tuple[Any, Any]:
+def posterior_step(estimator: Any, rows: Any) -> tuple[Any, Any]:
     """A fitted kernel classifier and rows as it takes them, from the end of a pipeline if it is at one."""
-    check_is_fitted(estimator)
-    if isinstance(estimator, Pipeline):
-        return last_step(estimator[-1], estimator[:-1].transform(rows) if len(estimator) > 1 else rows)
-    if not hasattr(estimator, "posterior_"):
-        raise InvalidProblemError(f"{type(estimator).__name__} has no posterior: use a classifier of bayespoint.")
-    return estimator, rows
+    classifier, rows = last_step(estimator, rows)
+    if not hasattr(classifier, "posterior_"):
+        raise InvalidProblemError(f"{type(classifier).__name__} has no posterior: use a classifier of bayespoint.")
+    return classifier, rows
 
 
 def scatter_classes(ax: Any, X: Any, y: Any, classes: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._plane import Plane, last_step, scatter_classes
+from ._plane import Plane, posterior_step, scatter_classes
 from ._style import INK, new_grid, own_axes, pick_one
 
 __all__ = ["ProbabilitySurfaceDisplay"]
@@ -128,7 +128,7 @@ class ProbabilitySurfaceDisplay:
         proba = estimator.predict_proba(plane.rows)
         spread = None
         if uncertainty == "sd":
-            classifier, rows = last_step(estimator, plane.rows)
+            classifier, rows = posterior_step(estimator, plane.rows)
             variance = classifier.latent(rows).variance
             spread = np.sqrt(variance if variance.ndim == 1 else variance[:, column])
         elif uncertainty == "entropy":

@@ -7,42 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core.typing import Array
-
-
-def unit(vectors: Array) -> Array:
-    """Vectors of length one."""
-    scaled: Array = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return scaled
-
-
-def first_wall(position: Array, direction: Array, walls: Array) -> tuple[Array, Array]:
-    """Angle at which a ball on ``position cos t + direction sin t`` meets a wall ``<w, a> = 0``, and which one.
-
-    Many balls at a time: `position` and `direction` have shape (..., 3), `walls` has one normal a row.
-    """
-    distance = position @ walls.T
-    times = np.where(distance > 1e-9, np.arctan2(distance, -(direction @ walls.T)), np.pi)  # a wall just hit is behind
-    hit = times.argmin(axis=-1)
-    return np.take_along_axis(times, hit[..., None], -1)[..., 0], hit
-
-
-def trace_ball(position: Array, direction: Array, walls: Array, bounces: int) -> Array:
-    """Where a ball starts and where it bounces: unit vectors, of shape (bounces + 1, 3)."""
-    direction = unit(direction - (direction @ position) * position)
-    places = [position]
-    for _ in range(bounces):
-        time, hit = first_wall(position, direction, walls)
-        normal = walls[int(hit)]
-        position, direction = along(position, direction, time), along(direction, -position, time)
-        direction = unit(direction - 2 * (direction @ normal) * normal)
-        places.append(position)
-    return np.array(places)
-
-
-def along(start: Array, direction: Array, angle: Array) -> Array:
-    """Points of a great circle."""
-    angle = np.asarray(angle)[..., None]
-    return np.cos(angle) * start + np.sin(angle) * direction
+from ..uses.version_space import along, first_wall, unit
 
 
 def tangents(centre: Array, count: int) -> Array:

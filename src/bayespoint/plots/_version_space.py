@@ -5,21 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import null_space
 
-from .. import readouts
-from .._core.random import as_generator
 from .._core.typing import Array
-from ..exceptions import InvalidProblemError
-from ..grams import Dense
-from ..likelihoods import Hinge, Step
-from ..problem import Problem
-from ._sphere import Map, along, arcs, cell_outline, tangents, trace_ball, unit
+from ..uses.version_space import along, sampled_version_space
+from ._sphere import Map, arcs, cell_outline, tangents
 from ._style import BLUE, GREEN, INK, ORANGE, VERMILLION, new_axes, pick_one
 
 __all__ = ["VersionSpaceDisplay"]
-
-_HARD = 1e6  # C, in units of what the narrowest margin asks for
 
 
 class VersionSpaceDisplay:
@@ -114,26 +106,8 @@ class VersionSpaceDisplay:
         EmptyVersionSpaceError
             If no classifier through the origin puts every row right.
         """
-        from ..engines.billiard import Billiard  # compiles
-        from ..engines.laplace import support_vectors
-
-        rows, signs = _checked(X, y)
-        rng = as_generator(random_state)
-        gram = Dense(rows @ rows.T)
-        posterior = Billiard(draws=max(n_draws, 1000), chains=1).infer(Problem(gram, signs, Step()), rng=rng)
-        weights = posterior.alpha[0] @ rows
-        beyond = null_space(rows)  # what few rows leave open is as under the prior
-        draws = unit(weights + rng.standard_normal((len(weights), beyond.shape[1])) @ beyond.T)
-        margin = np.max(np.min(signs * (draws @ rows.T), axis=1))  # of the best draw: no more than the machine's
-        machine = support_vectors(Problem(gram, signs, Hinge(_HARD / margin**2)))
-        walls = signs[:, None] * rows
-        return cls(
-            walls,
-            draws[np.linspace(0, len(draws) - 1, n_draws).astype(int)],
-            trace_ball(draws[0], rng.standard_normal(3), walls, n_bounces),
-            unit(readouts.bayes_point(posterior) @ rows),
-            unit((signs * machine.alpha) @ rows),
-        ).plot(ax=ax, view=view)
+        sampling: Any = {"n_draws": n_draws, "n_bounces": n_bounces, "random_state": random_state}
+        return cls(*sampled_version_space(X, y, **sampling)).plot(ax=ax, view=view)
 
     @property
     def margin(self) -> float:
@@ -221,19 +195,3 @@ class VersionSpaceDisplay:
 
 
 _NET = {"lw": 0.5, "color": "0.88", "zorder": 0.5}
-
-
-def _checked(X: Any, y: Any) -> tuple[Array, Array]:
-    """Rows of unit length and labels -1 and +1."""
-    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
-    if X.ndim != 2 or X.shape[1] != 3:
-        raise InvalidProblemError(f"The sphere of weight vectors needs rows of three features, got shape {X.shape}.")
-    if y.shape != X.shape[:1]:
-        raise InvalidProblemError(f"y must have one label for each of the {len(X)} rows, got shape {y.shape}.")
-    lengths = np.linalg.norm(X, axis=1)
-    if not np.all(np.isfinite(lengths)) or not lengths.all():
-        raise InvalidProblemError("Every row must be finite and other than zero: a row of zeros has no wall.")
-    classes = np.unique(y)
-    if len(classes) != 2:
-        raise InvalidProblemError(f"Version space is drawn for two classes, y has {len(classes)}.")
-    return X / lengths[:, None], np.where(y == classes[1], 1.0, -1.0)

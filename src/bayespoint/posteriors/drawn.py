@@ -107,6 +107,7 @@ class SampledPosterior:
     coordinates: Array
     info: Mapping[str, Any] = field(default_factory=dict)
     own_centre: Array | None = None
+    engine: Any = None
     log_evidence: None = None
 
     @property
@@ -171,7 +172,7 @@ class SampledPosterior:
     def without(self, draws: slice) -> SampledPosterior:
         """The posterior without some draws of each chain."""
         kept = np.delete(self.coordinates, draws, axis=1)
-        return SampledPosterior(self.problem, self.white, kept, self.info)
+        return SampledPosterior(self.problem, self.white, kept, self.info, engine=self.engine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +248,7 @@ class ExpandedPosterior:
     weights: Array
     latents: Array
     info: Mapping[str, Any] = field(default_factory=dict)
+    engine: Any = None
     log_evidence: None = None
 
     @property
@@ -305,4 +307,4 @@ class ExpandedPosterior:
     def without(self, draws: slice) -> ExpandedPosterior:
         """The posterior without some draws."""
         weights, latents = np.delete(self.weights, draws, axis=0), np.delete(self.latents, draws, axis=1)
-        return ExpandedPosterior(self.problem, self.support, weights, latents, self.info)
+        return ExpandedPosterior(self.problem, self.support, weights, latents, self.info, self.engine)

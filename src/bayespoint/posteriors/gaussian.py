@@ -61,6 +61,12 @@ class GaussianPosterior:
         Log marginal likelihood of the labels.
     info : dict
         What only a person needs: sweeps, convergence.
+    engine : Engine or None
+        What made it.
+    found : SupportVectors, MarginSolution or None
+        The optimum around which the Gaussian is, if the engine is an optimiser.
+    error : float
+        How far the sites are from where they would stand still.
 
     Examples
     --------
@@ -84,6 +90,9 @@ class GaussianPosterior:
     log_evidence: float | None
     evidence_gradient: EvidenceGradient
     info: Mapping[str, Any] = field(default_factory=dict)
+    engine: Any = None
+    found: Any = None
+    error: float = 0.0
 
     def at(self, new: NewPoints) -> GaussianAt:
         """The latent function at new points."""

@@ -80,6 +80,11 @@ class Posterior(Protocol):
         """What only a person needs."""
         ...
 
+    @property
+    def engine(self) -> Any:
+        """What made it, with what it can do."""
+        ...
+
     def at(self, new: NewPoints) -> At:
         """The latent function at new points."""
         ...

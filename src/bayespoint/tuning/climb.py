@@ -13,7 +13,6 @@ from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Sum
 
 from .._core.parallel import in_parallel
-from .._core.random import as_generator
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..engines.ep.engine import EP
@@ -21,7 +20,7 @@ from ..exceptions import InferenceWarning, InvalidProblemError
 from ..grams.views import as_view
 from ..kernels import with_bias
 from ..likelihoods import Likelihood
-from ..posteriors import GaussianPosterior, Posterior
+from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights
 
 _NOWHERE = 1e10  # negative log-evidence where there is none
@@ -76,7 +75,7 @@ class Model:
 class Candidate:
     """A model with its posteriors, one for each vector of labels, and other plausible candidates with their weights.
 
-    `basis` says which form the Gram matrix of the training points has.
+    `view` says which form the Gram matrix of the training points has.
 
     Examples
     --------
@@ -90,16 +89,16 @@ class Candidate:
     """
 
     model: Model
-    posteriors: Sequence[Posterior]
+    posteriors: Sequence[Any]
     log_evidence: float | None
-    basis: Any
+    view: Any
     alternatives: Sequence[tuple[Candidate, float]] = ()
 
     @classmethod
-    def of(cls, model: Model, posteriors: Sequence[Posterior], basis: Any) -> Candidate:
+    def of(cls, model: Model, posteriors: Sequence[Any], view: Any) -> Candidate:
         """With the sum of the posteriors' log-evidences, None if one does not have it."""
         parts = [posterior.log_evidence for posterior in posteriors]
-        return cls(model, posteriors, None if None in parts else float(sum(parts)), basis)  # type: ignore[arg-type]
+        return cls(model, posteriors, None if None in parts else float(sum(parts)), view)
 
     def evidence_gradient(self, X: Any) -> Array:
         """Gradient of the log-evidence in ``model.theta``."""
@@ -131,18 +130,11 @@ def infer(
     >>> len(infer(Model(RBF(1.0), Step(softness=1.0)), X, [y, -y], None, EP()).posteriors)
     2
     """
-    basis = as_view(X)
-    gram = basis.gram(model.kernel)
+    view = as_view(X)
+    gram = view.gram(model.kernel)
     problems = [Problem(gram, y, model.likelihood, weights, check=False) for y in targets]
-    streams = as_generator(rng).spawn(len(problems))  # one for each, so that n_jobs changes nothing
-    options = [{"start": posterior} for posterior in start.posteriors] if start else [{}] * len(problems)
-    if hasattr(engine, "infer_together"):  # classes share what is costly
-        return Candidate.of(model, engine.infer_together(problems, rng, n_jobs=n_jobs), basis)
-    if len(problems) == 1:
-        return Candidate.of(model, [engine.infer(problems[0], streams[0], **options[0])], basis)
-    work = zip(problems, streams, options, strict=True)
-    tasks = (delayed(engine.infer)(problem, stream, **option) for problem, stream, option in work)
-    return Candidate.of(model, in_parallel(tasks, n_jobs), basis)
+    sites = None if start is None else start.posteriors
+    return Candidate.of(model, engine.infer_all(problems, rng, start=sites, n_jobs=n_jobs), view)
 
 
 def infer_quietly(*args: Any, **options: Any) -> Candidate:

@@ -117,21 +117,21 @@ class _Slopes:
     def __init__(
         self, X: Any, targets: Any, weights: Any, engine: Any, kind: str, rng: np.random.Generator, n_jobs: int | None
     ) -> None:
-        self.basis, self.data = as_view(X), (targets, weights, engine)
+        self.view, self.data = as_view(X), (targets, weights, engine)
         self.kind, self.rng, self.n_jobs = kind, rng, n_jobs
         self.draws = int(np.clip(20_000 / len(targets[0]), 40, 200))  # many rows average out by themselves
         self.end: Array | None = None
 
     def candidate(self, model: Model, start: Candidate | None) -> Candidate:
-        return infer_quietly(model, self.basis, *self.data, start=start, n_jobs=self.n_jobs)
+        return infer_quietly(model, self.view, *self.data, start=start, n_jobs=self.n_jobs)
 
     def at(self, candidate: Candidate) -> Array:
         """Gradient in ``model.theta``: that of every posterior's naive evidence less that of the common normaliser."""
         problem: Problem = candidate.posteriors[0].problem
         norm, self.end = normaliser_gradient(problem, self.rng, self.kind, draws=self.draws, start=self.end)
-        by_kernel = self.basis.slope(candidate.model.kernel, [norm])
+        by_kernel = self.view.slope(candidate.model.kernel, [norm])
         by_c = [float(norm.by_c.mean()) for _ in candidate.model.free]
-        return candidate.evidence_gradient(self.basis) - len(candidate.posteriors) * np.r_[by_kernel, by_c]
+        return candidate.evidence_gradient(self.view) - len(candidate.posteriors) * np.r_[by_kernel, by_c]
 
 
 def at_fixed_product(model: Model, C: float) -> Model:

@@ -2,6 +2,7 @@
 
 from .active import ActiveLearner, Asked, query, utilities
 from .batches import array_batches, parquet_batches
+from .evidence_surface import EvidenceSurface, evidence_surface
 from .label_errors import LabelErrors, find_label_errors
 from .metrics import (
     RejectionCurve,
@@ -15,6 +16,7 @@ from .metrics import (
 from .rejection import Acceptance, RejectingClassifier, rows_needed, threshold_for_rate, threshold_for_risk
 from .selection import BoundSearch, certify
 from .transduction import ClosestClassifier, JointLabels, closest_classifier, joint_label_probabilities
+from .version_space import VersionSpace, sampled_version_space
 
 __all__ = [
     "Acceptance",
@@ -22,15 +24,18 @@ __all__ = [
     "Asked",
     "BoundSearch",
     "ClosestClassifier",
+    "EvidenceSurface",
     "JointLabels",
     "LabelErrors",
     "RejectingClassifier",
     "RejectionCurve",
     "ReliabilityCurve",
+    "VersionSpace",
     "area_under_rejection_curve",
     "array_batches",
     "certify",
     "closest_classifier",
+    "evidence_surface",
     "expected_calibration_error",
     "find_label_errors",
     "information_gain",
@@ -40,6 +45,7 @@ __all__ = [
     "rejection_curve",
     "reliability_curve",
     "rows_needed",
+    "sampled_version_space",
     "threshold_for_rate",
     "threshold_for_risk",
     "utilities",

@@ -11,16 +11,15 @@ import numpy as np
 from scipy.special import entr, logsumexp, ndtri
 from scipy.stats import qmc
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from .. import readouts
+from .._core.pipelines import last_step
 from .._core.random import as_generator
 from .._core.typing import Array
-from ..estimators._base import KernelClassifier
-from ..estimators._certificates import mark_as_added_to
-from ..estimators.updating import updated
+from ..estimators._base import KernelClassifier, read
+from ..estimators.updating import mark_as_chosen, updated
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..posteriors import SampledPosterior
@@ -71,15 +70,15 @@ def utilities(model: Any, X_pool: Any, strategy: str = "bald") -> Array:
         raise InvalidProblemError(
             f"strategy must be 'bald', 'entropy' or 'vote' (or 'batch-bald' in query), got {strategy!r}."
         )
-    posteriors = [_thinned(posterior) for posterior in classifier._posteriors]
+    posteriors = [_thinned(posterior) for posterior in classifier.fitted_.posteriors]
     if len(posteriors) > 1:
-        gains = classifier._in_blocks(rows, lambda new: (_several_classes(posteriors, new, strategy),))[0]
+        gains = read(classifier, rows, lambda new: _several_classes(posteriors, new, strategy))
     elif strategy == "bald":
-        by_draws = isinstance(posteriors[0], SampledPosterior)
+        by_draws = posteriors[0].engine.is_exact
         gain = _of_draws if by_draws else readouts.mutual_information
-        gains = classifier._in_blocks(rows, lambda new: (gain(posteriors[0], new),))[0]
+        gains = read(classifier, rows, lambda new: gain(posteriors[0], new))
     else:
-        share = classifier._in_blocks(rows, lambda new: (readouts.vote(posteriors[0], new),))[0]
+        share = read(classifier, rows, lambda new: readouts.vote(posteriors[0], new))
         gains = _bits(np.stack([share, 1 - share], axis=1))
     return gains
 
@@ -124,7 +123,7 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
     if strategy != "batch-bald" or n == 1:
         return _largest(gains, n)
     classifier, _ = _at_the_end(model, _safe_indexing(X_pool, [0]))
-    if len(classifier._posteriors) > 1:
+    if len(classifier.fitted_.posteriors) > 1:
         raise InvalidProblemError("strategy='batch-bald' is for two classes: use 'bald'.")
     candidates = _largest(gains, min(size, max(_CANDIDATES, 4 * n)))
     _, rows = _at_the_end(model, _safe_indexing(X_pool, candidates))
@@ -254,7 +253,7 @@ class ActiveLearner:
             with suppress(InvalidProblemError):  # a surprise, or an engine that cannot: fit again
                 model = updated(self.model, X, y, random_state=self._rng)
         self._learned(X_all, y_all, model)
-        mark_as_added_to(self.model[-1] if isinstance(self.model, Pipeline) else self.model)
+        mark_as_chosen(last_step(self.model)[0])
 
     def _learned(self, X: Any, y: Any, model: Any = None) -> None:
         """Take over all labels with a model of them, fitted if there is none yet."""
@@ -269,11 +268,8 @@ class ActiveLearner:
 
 def _at_the_end(model: Any, X: Any) -> tuple[KernelClassifier, Any]:
     """The classifier at the end of a pipeline, and the inputs as they get there."""
-    check_is_fitted(model)
-    if isinstance(model, Pipeline):
-        X = model[:-1].transform(X) if len(model) > 1 else X
-        model = model[-1]
-    if not isinstance(model, KernelClassifier) or hasattr(model, "members_"):
+    model, X = last_step(model, X)
+    if not isinstance(model, KernelClassifier) or model.fitted_.alternatives:
         raise InvalidProblemError(
             f"Queries need a classifier of this library, with one set of hyper-parameters, got {model!r}."
         )
@@ -282,7 +278,7 @@ def _at_the_end(model: Any, X: Any) -> tuple[KernelClassifier, Any]:
 
 def _thinned(posterior: Any) -> Any:
     """Fewer draws of long chains."""
-    if not isinstance(posterior, SampledPosterior):
+    if not posterior.engine.is_exact:
         return posterior
     flat = posterior.coordinates.reshape(-1, posterior.white.rank)
     return replace(posterior, coordinates=flat[spread_out(len(flat), min(_DRAWS, len(flat)))][None])

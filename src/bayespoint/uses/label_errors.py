@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_ndtr, logsumexp
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
+from .._core.pipelines import steps_of
 from .._core.typing import Array
 from ..estimators import BayesianSVC, BayesPointClassifier
 from ..exceptions import InvalidProblemError
@@ -209,8 +209,8 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
     if method not in ("posterior", "leave-one-out"):
         raise InvalidProblemError(f"method must be 'posterior' or 'leave-one-out', got {method!r}.")
     model = _checked_model(model)
-    codes = np.searchsorted(model.classes_, model._labels_)
-    posteriors = model._posteriors
+    known, posteriors = model.fitted_.rows, list(model.fitted_.posteriors)
+    codes = np.searchsorted(model.classes_, known.labels)
     score = _score_of_two(method) if len(posteriors) == 1 else _score_of_several(codes)
     probability, errors = score(posteriors), _standard_errors(score, posteriors)
     other = 1 - codes if len(posteriors) == 1 else _runner_up(posteriors, codes)
@@ -219,13 +219,13 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
     order = order if threshold is None else order[probability[order] >= threshold]
     noise, origin = _noise_of(model)
     return LabelErrors(
-        rows=_users_rows(model)[order],
+        rows=known.kept[order],
         probability=probability[order],
         se=None if errors is None else errors[order],
-        given=model._labels_[order],
+        given=known.labels[order],
         suggested=model.classes_[other][order],
         expected_errors=float(probability.sum()),
-        n_rows=len(codes) + model._dropped_rows_,
+        n_rows=known.n_rows,
         noise=noise,
         origin=origin,
     )
@@ -242,14 +242,14 @@ def _checked_threshold(threshold: float) -> float:
 
 def _checked_model(model: Any) -> Any:
     """The fitted classifier itself, if its posterior tells of wrong labels."""
-    model = model[-1] if isinstance(model, Pipeline) else model
+    model = steps_of(model)[2]
     if not isinstance(model, BayesPointClassifier | BayesianSVC):
         raise InvalidProblemError(
             "find_label_errors reads the posterior of a BayesPointClassifier or BayesianSVC, alone or at the end of a "
             f"pipeline, got {type(model).__name__}."
         )
     check_is_fitted(model)
-    if hasattr(model, "n_seen_") or not hasattr(model, "_labels_"):
+    if model.fitted_.rows is None:
         raise InvalidProblemError(
             "This model was fitted in batches and its rows are gone: use fit on an array to find wrong labels."
         )
@@ -258,18 +258,6 @@ def _checked_model(model: Any) -> Any:
             "A hard boundary without noise takes every label for right: use BayesPointClassifier(noise='evidence')."
         )
     return model
-
-
-def _users_rows(model: Any) -> Any:
-    """Indices of the rows of positive weight among those handed to fit."""
-    if not model._dropped_rows_:
-        return np.arange(len(model._labels_))
-    rows = getattr(model, "_kept_rows_", None)
-    if rows is None:
-        raise InvalidProblemError(
-            f"{model._dropped_rows_} rows had weight zero, and which ones is not known any more: leave them out of fit."
-        )
-    return np.asarray(rows)
 
 
 def _noise_of(model: Any) -> tuple[float | None, str]:

@@ -15,16 +15,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from .._core.pipelines import steps_of
 from .._core.random import as_generator
 from .._core.typing import Array, RandomState
 from ..bounds import Certificate
-from ..estimators._certificates import certificate, random_part, refuse_if_learned, with_held_out
+from ..estimators._certificates import certificate, fitted_for, random_part, refuse_if_learned, with_held_out
 from ..exceptions import InvalidProblemError
 
 __all__ = ["BoundSearch", "certify"]
 
 _COMPARED = 20  # rows that are transformed by themselves, too
-_ANY = 0.1  # noise or softness of a fit whose posterior nobody will look at
 
 
 def certify(
@@ -99,7 +99,7 @@ def _fit_and_certify(
     choices: int = 1,
 ) -> Certificate:
     """With a prior learned on a share of the rows, or a fixed one if the share is zero."""
-    *transformers, (name, classifier) = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
+    transformers, name, classifier = steps_of(estimator)
     if not hasattr(classifier, "certificate"):
         raise InvalidProblemError(
             f"{type(classifier).__name__} has no certificate: use BayesPointClassifier or GaussianMarginClassifier."
@@ -108,12 +108,12 @@ def _fit_and_certify(
     n = _num_samples(X)
     rows = None if prior_fraction == 0 else random_part(n, prior_fraction, random_state)
     if not transformers:
-        fitted = _fitted(classifier, X, y, rows)
+        fitted = fitted_for(classifier, X, y, rows)
         return certificate(fitted, delta, prior_rows=rows, trust_inputs=trust_inputs, choices=choices)
     if not trust_inputs and hasattr(X, "__array__"):
         refuse_if_learned(np.asarray(X))
     steps, transformed = _preprocessed(transformers, X, y, rows)
-    fitted = _fitted(classifier, transformed, y, rows)
+    fitted = fitted_for(classifier, transformed, y, rows)
     result = certificate(fitted, delta, prior_rows=rows, trust_inputs=True, choices=choices)
     return replace(result, classifier=Pipeline([*steps.steps, (name, result.classifier)]))
 
@@ -154,18 +154,6 @@ def _are_equal(a: Any, b: Any) -> bool:
     """Up to rounding."""
     a, b = (np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64) for rows in (a, b))
     return a.shape == b.shape and bool(np.all(np.abs(a - b) <= 1e-6 * np.abs(b).max(initial=0.0)))
-
-
-def _fitted(classifier: Any, X: Any, y: Any, rows: Any) -> Any:
-    """A fitted clone; where the kernel will be tuned on a part of the rows it is not tuned on all of them before."""
-    if rows is None or classifier.optimizer is None:
-        return clone(classifier).fit(X, y)
-    later = {"optimizer": classifier.optimizer}
-    later |= {name: "evidence" for name in ("noise", "softness") if getattr(classifier, name, None) == "evidence"}
-    quick = clone(classifier).set_params(**(dict.fromkeys(later, _ANY) | {"optimizer": None})).fit(X, y)
-    quick.set_params(**later)
-    quick._tuned_ = classifier.optimizer is not None
-    return quick
 
 
 class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):

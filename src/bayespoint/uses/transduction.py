@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
 from .._core.typing import Array
-from ..estimators._base import KernelClassifier
+from ..estimators._base import KernelClassifier, read
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..posteriors import SampledPosterior
@@ -132,7 +132,7 @@ class ClosestClassifier:
 
     def decision_function(self, X: Any) -> Array:
         """Its latent function at new inputs."""
-        return self.model._in_blocks(X, lambda new: (self.posterior.white.features(new) @ self.weights,))[0]
+        return read(self.model, X, lambda new: self.posterior.white.features(new) @ self.weights)
 
     def predict(self, X: Any) -> Any:
         """Its labels of new inputs."""
@@ -169,17 +169,17 @@ def closest_classifier(model: KernelClassifier, X: Any) -> ClosestClassifier:
     True
     """
     check_is_fitted(model)
-    posterior = model._posteriors[0]
+    posterior = model.fitted_.posteriors[0]
     if len(model.classes_) != 2 or not isinstance(posterior, SampledPosterior):
         raise InvalidProblemError("The closest classifier is one of the draws of two classes: use engine='sample'.")
     flat = posterior.coordinates.reshape(-1, posterior.white.rank)
     candidates = np.vstack([flat, posterior.centre])
 
-    def compare(new: NewPoints) -> tuple[Array]:
+    def compare(new: NewPoints) -> Array:
         vote = readouts.vote(posterior, new) > 0.5
         signs = posterior.white.features(new) @ candidates.T > 0
-        return ((signs != vote[:, None]).astype(np.float32),)
+        return (signs != vote[:, None]).astype(np.float32)
 
-    disagreement = model._in_blocks(X, compare)[0].mean(axis=0)
+    disagreement = read(model, X, compare).mean(axis=0)
     best = len(candidates) - 1 if disagreement[-1] <= disagreement.min() else int(np.argmin(disagreement))
     return ClosestClassifier(model, posterior, candidates[best], float(disagreement[best]), float(disagreement[-1]))

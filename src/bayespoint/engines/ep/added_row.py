@@ -106,7 +106,7 @@ def add_row(posterior: GaussianPosterior, new: NewPoints, y: float, *, tolerance
                 break
             if exact.error <= tolerance:
                 info = {"sweeps": looks, "updates": "one row", "error": exact.error}
-                return _grown(posterior_of_state(problem, rows, exact, info), guide)
+                return _grown(posterior_of_state(problem, rows, exact, info, EP(tolerance=tolerance)), guide)
             state = _settle(rows, guide.around(rows, exact), state.sites, 0.1 * tolerance)
         settled: Any = Sites(*state.sites.times(rows.copies))
         return _grown(EP(tolerance=tolerance).infer(problem, start=settled), guide)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from ..._core.typing import Array
 from ...exceptions import InferenceWarning, InvalidProblemError
 from ...posteriors import EvidenceGradient, GaussianPosterior
 from ...problem import Problem
+from ..base import Engine
 from .sites import ALARMING, SETTLED, Rows, Sites, State, back_off, evaluate, rows_evidence, settle
 
 __all__ = ["EP", "posterior_of_state"]
@@ -34,7 +35,7 @@ _TURNS = 20  # of the copies of a row, one after the other; more of them move in
 
 
 @dataclass(frozen=True)
-class EP:
+class EP(Engine):
     """Expectation propagation for a factorised likelihood.
 
     Parameters
@@ -62,6 +63,9 @@ class EP:
     tolerance: float = 1e-6
     max_sweeps: int = 100
     memory: int = 3
+
+    gives_evidence: ClassVar[bool] = True
+    can_grow: ClassVar[bool] = True
 
     def infer(self, problem: Problem, rng: Any = None, *, start: GaussianPosterior | None = None) -> GaussianPosterior:
         """Posterior of `problem`.
@@ -103,7 +107,8 @@ class EP:
                 InferenceWarning,
                 stacklevel=3,
             )
-        return posterior_of_state(problem, rows, state, {"sweeps": sweeps, "updates": how, "error": state.error})
+        info = {"sweeps": sweeps, "updates": how, "error": state.error}
+        return posterior_of_state(problem, rows, state, info, self)
 
     def _parallel(self, rows: Rows, sites: Sites) -> tuple[State, int]:
         """Sweeps over all sites at once."""
@@ -171,7 +176,9 @@ def _copies_in_turn(rows: Rows, i: int, mean: float, var: float, tau: float, nu:
     return tau, nu
 
 
-def posterior_of_state(problem: Problem, rows: Rows, state: State, info: dict[str, Any]) -> GaussianPosterior:
+def posterior_of_state(
+    problem: Problem, rows: Rows, state: State, info: dict[str, Any], engine: EP
+) -> GaussianPosterior:
     """The result, with the evidence ``Z(q)/Z(prior) prod_i [Z_i exp(F(cavity_i) - F(marginal_i))]^copies_i``.
 
     F(N(m, v)) = log v / 2 + m^2 / (2 v) is the log-normaliser in natural parameters. The evidence is stationary in the
@@ -193,7 +200,9 @@ def posterior_of_state(problem: Problem, rows: Rows, state: State, info: dict[st
         None if rows.gram.residual is None else _by_residual(rows, state),
     )
     return GaussianPosterior(
-        problem, gaussian.alpha, state.mean, state.var, tau, nu, gaussian, log_evidence, gradient, info
+        *(problem, gaussian.alpha, state.mean, state.var, tau, nu, gaussian, log_evidence, gradient, info),
+        engine=engine,
+        error=state.error,
     )
 
 

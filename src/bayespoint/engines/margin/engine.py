@@ -15,6 +15,7 @@ from ...grams.gram import above_rounding, conditioned_on
 from ...likelihoods import Step
 from ...posteriors import EvidenceGradient, GaussianPosterior
 from ...problem import Problem
+from ..base import Engine
 from .solver import MarginSolution, bound_minimising, gaussian_margin, margin_geometry
 
 __all__ = ["Margin"]
@@ -23,7 +24,7 @@ _SWEEPS = 1000  # of the paper's solver, for one iteration of the other
 
 
 @dataclass(frozen=True)
-class Margin:
+class Margin(Engine):
     """The Gaussian margin machine as an engine: the Gaussian closest to the prior that is sure of the labels.
 
     It is no posterior by Bayes' rule and has no evidence; what it has is a small divergence from the prior and a small
@@ -160,4 +161,7 @@ def _posterior(problem: Problem, found: MarginSolution, settings: Margin) -> Gau
         None,
         EvidenceGradient(signed, gaussian, {}),
         info,
+        engine=settings,
+        found=found,
+        error=found.gap,
     )

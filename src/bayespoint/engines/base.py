@@ -1,0 +1,61 @@
+"""What every engine is: settings, what it can do, and ``infer``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from joblib import delayed
+
+from .._core.parallel import in_parallel
+from .._core.random import as_generator
+from ..problem import Problem
+
+__all__ = ["Engine"]
+
+
+class Engine:
+    """One algorithm, from a problem to a posterior. Engines are frozen settings; nothing is written on them.
+
+    Subclasses declare what they can do; nobody guesses it. What they cannot, `infer` refuses in one sentence.
+
+    Attributes
+    ----------
+    is_exact : bool
+        Whether draws are from the posterior itself.
+    gives_evidence : bool
+        Whether posteriors come with a log-evidence and its gradient.
+    wants_rows : bool
+        Whether only some rows of the Gram matrix are asked for, so that it need not be held.
+    can_grow : bool
+        Whether a row can be added to its posteriors as if it had been there from the beginning.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import EP, Billiard
+    >>> EP.gives_evidence, Billiard.is_exact
+    (True, True)
+    """
+
+    is_exact: ClassVar[bool] = False
+    gives_evidence: ClassVar[bool] = False
+    wants_rows: ClassVar[bool] = False
+    can_grow: ClassVar[bool] = False
+
+    def infer(self, problem: Problem, rng: Any = None, *, start: Any = None) -> Any:
+        """The posterior of a problem; `start` is what a similar problem ended with."""
+        raise NotImplementedError
+
+    def infer_all(
+        self, problems: Sequence[Problem], rng: Any = None, *, start: Any = None, n_jobs: int | None = None
+    ) -> list[Any]:
+        """Posteriors of several label vectors on one Gram matrix, such as one class against the rest."""
+        streams = as_generator(rng).spawn(len(problems))  # one for each, so that n_jobs changes nothing
+        options = [{} if start is None else {"start": one} for one in (start or [None] * len(problems))]
+        if len(problems) == 1:
+            return [self.infer(problems[0], streams[0], **options[0])]
+        work = zip(problems, streams, options, strict=True)
+        return in_parallel((delayed(self.infer)(problem, stream, **option) for problem, stream, option in work), n_jobs)
+
+    def announce(self, n: int) -> None:
+        """Refuse, or warn of, what a problem of n rows would take, before any work is done."""

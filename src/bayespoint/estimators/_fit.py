@@ -1,0 +1,189 @@
+"""The one way to a fit: prepare the points, choose the hyper-parameters, infer the posteriors.
+
+`fit`, `partial_fit`, fits on partitions, certificates with a prior of their own and updates are callers of these steps.
+A `Recipe` is what an estimator's settings say; whoever asks an estimator for it has had the settings checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core.random import as_generator
+from .._core.typing import RandomState
+from ..diagnostics import warn_if_poor
+from ..engines import EP
+from ..grams import Exact, Rows, View, check_gram, choose_view
+from ..kernels import kernel_values
+from ..posteriors import SampledPosterior
+from ..problem import Weights
+from ..tuning.climb import Candidate, Model, infer, is_no_better_than_a_coin, rebiased
+from ._inputs import Points
+from ._validation import TrainingSet
+
+__all__ = ["Prepared", "Recipe", "choose", "infer_posteriors", "prepare", "search", "seen_by_prior"]
+
+_CHECKED = 2000  # rows at the most on which a kernel is tested for being one
+_SAMPLED = 1000  # rows to choose the kernel by where all would take too long
+
+OnIteration = Callable[[Candidate], bool] | None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What an estimator's settings say, once they have been checked.
+
+    Attributes
+    ----------
+    model : callable
+        From training inputs and weights to the kernel with bias, the likelihood, and what is free in it.
+    engine : callable
+        From that model and the training set to the engine asked for.
+    climb : callable
+        The maximum of the evidence asked for, from ``(model, part, engine, rng, on_iteration)``.
+    tunes : bool
+        Whether hyper-parameters are chosen.
+    is_weighted : bool
+        Whether classes have weights.
+    pairwise : bool
+        Whether inputs are kernel values.
+    takes_sparse : bool
+        Whether the kernel is a user's function, which gets sparse rows as they are.
+    scales_by_rows : bool
+        Whether the kernel's length scale is taken from the training rows.
+    max_rank : int, "auto" or None
+        Landmarks at the most.
+    linear_from : int
+        Number of rows from which a linear kernel is worked on by its features, if these are few.
+    climbs_on_sample : bool
+        Whether the kernel is chosen on a sample where there are many rows.
+    n_jobs, random_state
+        As everywhere.
+    partitions : EP or None
+        Settings for rows that stay where they are; None where these cannot be fitted.
+    """
+
+    model: Callable[[Any, Weights | None], Model]
+    engine: Callable[[Model, TrainingSet], Any]
+    climb: Callable[[Model, Any, EP, np.random.Generator, OnIteration], Candidate]
+    tunes: bool
+    is_weighted: bool
+    pairwise: bool
+    takes_sparse: bool
+    scales_by_rows: bool
+    max_rank: int | str | None
+    linear_from: int
+    climbs_on_sample: bool
+    n_jobs: int | None
+    random_state: RandomState
+    partitions: EP | None = None
+
+    def view(self, kernel: Any, X: Any, engine: Any, *, rough: bool = False) -> View:
+        """The form of the Gram matrix: exact, or of low rank where that is asked for or pays.
+
+        `rough` is good enough to climb the evidence by.
+        """
+        if engine is not None and engine.wants_rows and not self.pairwise:
+            return Rows(X)
+        return choose_view(kernel, X, self.max_rank, self.linear_from, self.random_state, rough=rough)
+
+
+class Prepared(NamedTuple):
+    """A training set in the form that its kernel takes, the model to start from, and the engine asked for."""
+
+    data: TrainingSet
+    model: Model
+    points: Points
+    engine: Any
+
+
+def prepare(recipe: Recipe, data: TrainingSet, points: Points | None = None, engine: Any = None) -> Prepared:
+    """The first step of every fit; points are brought into form, and an engine made, unless there are any already."""
+    model = recipe.model(data.X, data.own_weights)
+    engine = recipe.engine(model, data) if engine is None else engine
+    if points is None:
+        columns = data.kept if recipe.pairwise else None
+        points = Points.of(data.X, model.kernel, columns, recipe.takes_sparse, engine.wants_rows)
+    _refuse_bad_kernel(model, points)
+    return Prepared(data, model, points, engine)
+
+
+def choose(recipe: Recipe, ready: Prepared, rng: np.random.Generator, on_iteration: OnIteration = None) -> Candidate:
+    """Hyper-parameters by the evidence asked for. Weights of classes have a word on the bias alone."""
+    approximate = ready.engine if isinstance(ready.engine, EP) else EP()
+    weights = ready.data.weights
+    best = recipe.climb(ready.model, _part(recipe, ready, ready.data.own_weights), approximate, rng, on_iteration)
+    if not recipe.is_weighted or weights is None:
+        return best
+    if is_no_better_than_a_coin(best):  # rows that count alike have no say: those that are to count may have one
+        part = _part(recipe, ready, weights.effective())
+        best = recipe.climb(ready.model, part, approximate, rng, on_iteration)
+    part = _part(recipe, ready._replace(model=best.model), weights)
+    return replace(best, model=rebiased(best.model, *part, engine=approximate))
+
+
+def _part(recipe: Recipe, ready: Prepared, weights: Weights | None) -> tuple[Any, ...]:
+    """View, labels and weights to choose the kernel by: of all rows, or of a sample if that would take too long."""
+    data, points = ready.data, ready.points
+    if not (recipe.climbs_on_sample or ready.engine.wants_rows):
+        return recipe.view(ready.model.kernel, points.plain, None, rough=True), data.targets, weights
+    n = len(data.y)
+    if n <= _SAMPLED:
+        return Exact(points.plain), data.targets, weights
+    rows = np.sort(as_generator(recipe.random_state or 0).permutation(n)[:_SAMPLED])
+    weights = None if weights is None else Weights(*(part[rows] for part in weights))
+    return Exact(points.take(rows).plain), [y[rows] for y in data.targets], weights
+
+
+def infer_posteriors(
+    recipe: Recipe, ready: Prepared, model: Model, rng: Any = None, *, view: View | None = None
+) -> Candidate:
+    """The posteriors of a model whose hyper-parameters stand."""
+    view = recipe.view(model.kernel, ready.points.X, ready.engine) if view is None else view
+    data = ready.data
+    found = infer(model, view, data.targets, data.weights, ready.engine, rng=rng, n_jobs=recipe.n_jobs)
+    for posterior in found.posteriors:
+        if isinstance(posterior, SampledPosterior):
+            warn_if_poor(posterior)
+    return found
+
+
+def search(recipe: Recipe, ready: Prepared, on_iteration: OnIteration = None) -> Candidate:
+    """Choose, if the settings say so, then infer with the engine asked for."""
+    rng = as_generator(recipe.random_state)
+    if not recipe.tunes:
+        return infer_posteriors(recipe, ready, ready.model, rng)
+    ready.engine.announce(len(ready.data.y))
+    best = choose(recipe, ready, rng, on_iteration)
+    inferred = isinstance(ready.engine, EP) and best.view.X is ready.points.X and best.view.is_exact
+    if inferred and not recipe.is_weighted:  # else the kernel has been chosen, and the classes are weighted now
+        return best
+    models = [best.model, *(other.model for other, _ in best.alternatives)]
+    found, *others = (infer_posteriors(recipe, ready, model, rng) for model in models)
+    alternatives = [(other, weight) for other, (_, weight) in zip(others, best.alternatives, strict=True)]
+    evidence = found.log_evidence
+    if evidence is None and best.posteriors[0].problem.size == len(ready.data.y):  # not that of a sample
+        evidence = best.log_evidence
+    return replace(found, log_evidence=evidence, alternatives=alternatives)
+
+
+def seen_by_prior(recipe: Recipe, model: Model, view: View) -> str | None:
+    """Why the prior of a fitted model is not independent of its training rows, if it is not."""
+    if recipe.tunes and model.kernel.n_dims > 0:
+        return "the kernel was tuned"
+    if recipe.scales_by_rows:
+        return "the length scale of the kernel was taken from the spread of the features"
+    if view.saw_rows:
+        return "the landmarks of a low-rank prior (set max_rank=None to have none) were chosen"
+    return None
+
+
+def _refuse_bad_kernel(model: Model, points: Points) -> None:
+    """Raise unless kernel values are finite and make a positive semi-definite matrix, on some rows if many."""
+    n = points.X.shape[0]
+    if n > _CHECKED:
+        points = points.take(np.linspace(0, n - 1, _CHECKED).astype(int))
+    check_gram(kernel_values(model.kernel, points.plain))

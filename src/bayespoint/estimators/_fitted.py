@@ -1,0 +1,156 @@
+"""What a fit found: one frozen value, whatever the kind of fit, that predictions, certificates and uses read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from .._core.random import as_generator
+from .._core.threads import blas_threads_for
+from .._core.typing import Array
+from ..grams import NewPoints, View
+from ..kernels import kernel_values
+from ..posteriors import Latent
+from ..tuning.climb import Candidate, Model
+from ._inputs import Points
+from ._validation import TrainingSet
+
+__all__ = ["Fitted", "TrainingRows", "stacked_latents"]
+
+_VALUES = 2**25  # kernel values of new points held at a time
+
+
+class TrainingRows(NamedTuple):
+    """The rows behind a posterior, as the user had them."""
+
+    labels: Any
+    sample_weight: Array | None
+    kept: Any  # which of the user's rows these are: those of positive weight
+    n_rows: int  # how many the user handed in
+    were_added: bool = False  # whether some came after the fit, perhaps chosen by what it said
+
+    @classmethod
+    def of(cls, data: TrainingSet) -> TrainingRows:
+        """Of a training set."""
+        return cls(data.classes[data.y], data.sample_weight, data.kept, data.n_rows)
+
+    @property
+    def dropped(self) -> int:
+        """Rows of weight zero."""
+        return self.n_rows - len(self.kept)
+
+    def and_more(self, labels: Any) -> TrainingRows:
+        """With further rows, of weight one."""
+        own = None if self.sample_weight is None else np.r_[self.sample_weight, np.ones(len(labels))]
+        kept = np.r_[self.kept, self.n_rows + np.arange(len(labels))]
+        return TrainingRows(np.r_[self.labels, labels], own, kept, self.n_rows + len(labels), were_added=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model, the view of its training points, and a posterior for each class (one for two classes).
+
+    Attributes
+    ----------
+    model : Model
+        Kernel with bias, and likelihood.
+    points : Points
+        Training points, and the way of new inputs into their form.
+    view : View
+        The form that their Gram matrix has.
+    posteriors : tuple of Posterior
+        One for two classes, else one for each class against the rest.
+    classes : ndarray
+        Class labels.
+    log_evidence : float or None
+        Sum of the posteriors' log-evidences.
+    alternatives : sequence of (Candidate, float)
+        Other plausible hyper-parameters, with their weights.
+    rows : TrainingRows or None
+        The training rows; None where these are not at hand any more.
+    class_count : ndarray or None
+        How many rows each class had, where they came in batches or live in partitions.
+    prior_saw : str or None
+        What of the prior was learned from the training rows.
+    is_tuned : bool
+        Whether hyper-parameters were chosen by the training rows.
+    """
+
+    model: Model
+    points: Points
+    view: View
+    posteriors: tuple[Any, ...]
+    classes: Any
+    log_evidence: float | None
+    alternatives: Sequence[tuple[Candidate, float]] = ()
+    rows: TrainingRows | None = None
+    class_count: Any = None
+    prior_saw: str | None = None
+    is_tuned: bool = False
+    _new: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, found: Candidate, points: Points, classes: Any, **known: Any) -> Fitted:
+        """From a candidate."""
+        posteriors, alternatives = tuple(found.posteriors), found.alternatives
+        return cls(found.model, points, found.view, posteriors, classes, found.log_evidence, alternatives, **known)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_new": {}}  # what can be worked out again is not kept in files
+
+    @property
+    def kernel(self) -> Kernel:
+        """Bias included."""
+        return self.model.kernel
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that went into the posteriors."""
+        return int(np.sum(self.class_count)) if self.rows is None else len(self.rows.labels)
+
+    def at(self, rows: Any) -> NewPoints:
+        """New points, given in the form of the training points."""
+        if "map" not in self._new:
+            self._new["map"] = self.view.new(self.kernel)
+        new: NewPoints = self._new["map"](rows)
+        return new
+
+    def read(self, X: Any, function: Callable[[NewPoints], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Arrays from new inputs, some of them at a time."""
+        rows, n = self.points.transform(X), self.view.X.shape[0]
+        size = max(_VALUES // n, 1000)
+        with blas_threads_for(n):
+            parts = [function(self.at(rows[start : start + size])) for start in range(0, rows.shape[0], size)]
+        return parts[0] if len(parts) == 1 else tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+    def latent(self, X: Any) -> Latent:
+        """Moments of the latents at new inputs; with several classes a column each."""
+        return Latent(*self.read(X, lambda new: stacked_latents([p.at(new).latent for p in self.posteriors])))
+
+    def functions(self, X: Any, size: int, random_state: Any) -> Array:
+        """Functions drawn from the posteriors, at new inputs jointly."""
+        rng = as_generator(random_state)
+        prior = kernel_values(self.kernel, self.points.among_themselves(X))
+        new = self.at(self.points.transform(X)).together(prior)  # type: ignore[attr-defined]
+        drawn = [posterior.at(new).functions(size, rng) for posterior in self.posteriors]
+        return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=2)
+
+    @property
+    def leave_one_out(self) -> Latent:
+        """Moments of the latent at each training point given all the others; with several classes a column each."""
+        return stacked_latents([posterior.leave_one_out for posterior in self.posteriors])
+
+    def with_posteriors(self, posteriors: Sequence[Any]) -> Fitted:
+        """The same with other posteriors."""
+        return replace(self, posteriors=tuple(posteriors))
+
+
+def stacked_latents(latents: Sequence[Latent]) -> Latent:
+    """Moments of several latents, a column each."""
+    if len(latents) == 1:
+        return latents[0]
+    return Latent(*(np.stack(moment, axis=1) for moment in zip(*latents, strict=True)))
