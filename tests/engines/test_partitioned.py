@@ -7,7 +7,7 @@ from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.distributed import Partition, PartitionedEP, posterior_of
 from bayespoint.engines import EP
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
-from bayespoint.grams import DensePoints, LowRank, NaturalGaussian
+from bayespoint.grams import FeaturePoints, LowRank, NaturalGaussian
 from bayespoint.likelihoods import Logistic
 
 TIGHT = EP(tolerance=1e-10)
@@ -31,11 +31,8 @@ def split(M, targets, count, weights=None):
 
 
 def assert_same(posterior, whole, tolerance=2e-6):
-    new = np.random.default_rng(0).standard_normal((30, posterior.gaussian.coordinates.rank))
-    diag = np.square(new).sum(axis=1)
-    for one, other in zip(
-        posterior.at(DensePoints(new, diag)).latent, whole.at(DensePoints(new, diag)).latent, strict=True
-    ):
+    new = FeaturePoints(np.random.default_rng(0).standard_normal((30, posterior.gaussian.coordinates.rank)))
+    for one, other in zip(posterior.at(new).latent, whole.at(new).latent, strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance)
     assert posterior.log_evidence == pytest.approx(whole.log_evidence, abs=tolerance)
 
