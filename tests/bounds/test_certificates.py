@@ -177,7 +177,7 @@ def test_functions_drawn_at_the_rows_err_as_often_as_the_bound_counts(low_rank, 
     posterior, basis = low_rank
     X, y = data
     kernel = 4.0 * RBF(1.0)
-    functions = posterior.functions(basis.new(kernel)(X), kernel(X), 4000, rng)
+    functions = posterior.at(basis.new(kernel)(X).together(kernel(X))).functions(4000, rng)
     errors = (y * functions <= 0).mean(axis=1)
     se = errors.std() / np.sqrt(len(errors))
     assert abs(errors.mean() - gibbs_error(posterior)) < 4 * se

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from itertools import product
+from math import ceil
 
 import numpy as np
 import pytest
@@ -323,7 +324,7 @@ def cavity_and_site(problem, tau, nu, i):
 
 @pytest.mark.parametrize("step", [Step(0.0, 0.5), Step(0.1, 0.5)], ids=str)
 def test_sweeps_of_copies_and_powers_are_those_of_dense_algebra(step, rng):
-    """Away from the fixed point, all sites at once and one after the other."""
+    """Away from the fixed point, all sites at once and one after the other, the copies of a row in turn."""
     weights = Weights(np.array([1.0, 1.0, 3.0, 2.5, 1.0, 2.0]), np.array([0.5, 1.0, 1.0, 1.0, 0.3, 0.6]))
     gram = RBF(1.0)(rng.normal(size=(6, 2))) + 0.3 * np.eye(6)
     problem = Problem(gram, np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0]), step, weights)
@@ -336,8 +337,10 @@ def test_sweeps_of_copies_and_powers_are_those_of_dense_algebra(step, rng):
     change = ((at_once[3] - tau) * state.var) ** 2 + (at_once[4] - nu) ** 2 * state.var
     assert state.error == pytest.approx(np.sqrt(problem.weights.copies @ change), rel=1e-5)
     swept = _one_by_one(rows, state)
-    for i in range(6):
-        tau[i], nu[i] = cavity_and_site(problem, tau, nu, i)[3:]
+    for i, copies in enumerate(weights.copies):
+        for _ in range(ceil(copies)):  # one copy changes its site, and all share the mean
+            site = cavity_and_site(problem, tau, nu, i)[3:]
+            tau[i], nu[i] = tau[i] + (site[0] - tau[i]) / copies, nu[i] + (site[1] - nu[i]) / copies
     np.testing.assert_allclose(swept, [tau, nu], atol=1e-6)
     assert np.abs(swept.tau - state.target.tau).max() > 1e-4  # the order of things matters
 

@@ -225,10 +225,9 @@ def test_read_outs_of_rows_that_are_not_at_hand(rng):
     likelihood = Step(softness=0.5)
     whole = TIGHT.infer(Problem(LowRank(M), y, likelihood))
     posterior = posterior_of(whole.gaussian.coordinates, likelihood, whole.log_evidence, {"rows": 40})
-    new = rng.standard_normal((6, 4))
-    diag = np.square(new).sum(axis=1)
+    new = FeaturePoints(rng.standard_normal((6, 4)))
     for readout in (readouts.class_probability, readouts.entropy):
-        np.testing.assert_allclose(readout(posterior, new, diag), readout(whole, new, diag), rtol=1e-9)
+        np.testing.assert_allclose(readout(posterior, new), readout(whole, new), rtol=1e-9)
     np.testing.assert_allclose(
         posterior.gaussian.coordinates.precision, whole.gaussian.coordinates.precision, rtol=1e-12
     )
