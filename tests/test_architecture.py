@@ -11,20 +11,20 @@ import bayespoint
 
 ROOT = Path(bayespoint.__file__).parent
 LAYERS = [
-    {"exceptions"},
-    {"_core"},
-    {"kernels"},
-    {"grams", "likelihoods"},
-    {"problem"},
-    {"posteriors"},
-    {"readouts", "diagnostics", "engines"},
-    {"evidence", "bounds"},
-    {"tuning"},
-    {"distributed"},
-    {"estimators"},
-    {"uses"},
-    {"plots"},
-    {"cli"},
+    ["exceptions"],
+    ["_core"],
+    ["kernels"],
+    ["grams", "likelihoods"],
+    ["problem"],
+    ["posteriors"],
+    ["readouts", "diagnostics", "engines"],
+    ["evidence", "bounds"],
+    ["tuning"],
+    ["distributed"],
+    ["estimators"],
+    ["uses"],
+    ["plots"],
+    ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 ROOMS = [
@@ -96,6 +96,12 @@ def test_imports_point_to_lower_layers(path, package):
 )
 def test_a_wrong_import_is_noticed(part, source, package):
     assert wrong_imports(part, source, package)
+
+
+def test_the_order_of_the_layers_is_told():
+    """On the page for those who join in, as it stands here."""
+    order = " < ".join(", ".join(names) for names in LAYERS)
+    assert order in " ".join((Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
 
 
 def modules_after(code):
