@@ -73,8 +73,8 @@ class Perceptrons:
     >>> from bayespoint.grams import KernelRows
     >>> rows = KernelRows(DotProduct(1.0) ** 2, np.array([[-2.0], [-1.0], [1.0], [2.0]]))
     >>> posterior = Perceptrons(permutations=20).infer(Problem(rows, [-1, -1, 1, 1], Step()), rng=0)
-    >>> new = rows.cross(np.array([[-3.0], [3.0]]))
-    >>> readouts.vote(posterior, new, new.diag)
+    >>> new = rows.new(np.array([[-3.0], [3.0]]))
+    >>> readouts.vote(posterior, new)
     array([0., 1.])
     """
 
