@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from test_svm import conditional_truth, joint_truth, naive_truth
-from truths import by_recursion
 
 from bayespoint import Hinge, Problem
 from bayespoint.evidence.svm import svm_evidence_gradient
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import LowRank
 from bayespoint.kernels import contract_gradient
+from truths import by_recursion
 from witnesses import central_difference
 
 X = np.array([[0.0], [0.7], [1.1]])

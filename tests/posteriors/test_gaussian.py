@@ -79,7 +79,7 @@ def test_reading_a_posterior_does_not_change_it(solve):
 def test_a_variance_never_falls_below_rounding(solve):
     posterior = solve(Step())
     _, variance = posterior.at(DensePoints(posterior.problem.dense, np.zeros(25))).latent
-    assert np.all(variance == np.finfo(float).tiny)  # which a marginal can still be made of
+    assert np.all((variance > 0) & (variance < 1e-300))
 
 
 @pytest.mark.parametrize("engine", [EP(), Billiard(draws=4000)], ids=["gaussian", "draws"])
