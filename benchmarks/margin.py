@@ -15,7 +15,8 @@ import warnings
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint.engines.margin import Dense, Factor, gaussian_margin, hildreth
+from bayespoint.engines.margin import Dense, Factor, gaussian_margin
+from bayespoint.engines.margin.hildreth import hildreth
 
 
 def timed(function, repeats=1):

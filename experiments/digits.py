@@ -9,7 +9,7 @@ import numpy as np
 
 from bayespoint import Problem, Step
 from bayespoint.engines import Perceptrons
-from bayespoint.grams import DensePoints, KernelRows
+from bayespoint.grams import KernelRows
 from bayespoint.posteriors import ExpandedPosterior
 from datasets import Split, load_arrays
 
@@ -37,8 +37,8 @@ def classifiers(
 
 def outputs(posteriors: Sequence[ExpandedPosterior], Z: np.ndarray) -> np.ndarray:
     """Real-valued output of each Bayes point at new images, of shape (class, image)."""
-    cross = posteriors[0].problem.gram.new(Z)
-    return np.array([posterior.at(DensePoints(cross, cross.diag)).latent.mean for posterior in posteriors])
+    new = posteriors[0].problem.gram.new(Z)
+    return np.array([posterior.at(new).mean for posterior in posteriors])
 
 
 def errors_by_rejection(values: np.ndarray, labels: np.ndarray, rates: Sequence[float]) -> list[float]:

@@ -5,8 +5,8 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import Problem, Step
 from bayespoint._core.random import as_generator
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
+from bayespoint.grams import Dense
 from bayespoint.grams.separation import separating_latents
-from bayespoint.problem import low_rank_factor
 
 
 def test_a_problem_keeps_plain_lists_as_arrays():
@@ -99,14 +99,14 @@ def test_the_duplicates_named_are_those_of_the_input_order():
 def test_separating_latents_have_the_signs_of_the_labels(rng):
     X = rng.normal(size=(30, 5))
     y = np.sign(X @ rng.normal(size=5))
-    latents = separating_latents(X @ X.T, y)
+    latents = separating_latents(Dense(X @ X.T), y)
     assert np.all(latents * y > 0)
     np.testing.assert_allclose(X @ np.linalg.lstsq(X, latents, rcond=None)[0], latents, atol=1e-9)
 
 
 def test_the_low_rank_factor_reproduces_the_gram_matrix(rng):
     X = rng.normal(size=(12, 4))
-    factor = low_rank_factor(X @ X.T)
+    factor = Dense(X @ X.T).root()
     assert factor.shape == (12, 4)
     np.testing.assert_allclose(factor @ factor.T, X @ X.T, atol=1e-10)
 

@@ -19,7 +19,7 @@ def posterior(request):
 
 
 def new_points():
-    return RBF(1.0)(NEW, X) + 0.5, np.full(len(NEW), 1.5)
+    return DensePoints(RBF(1.0)(NEW, X) + 0.5, np.full(len(NEW), 1.5))
 
 
 def test_the_bayes_point_has_unit_length_and_the_direction_of_the_mean(posterior):
@@ -31,8 +31,8 @@ def test_the_bayes_point_has_unit_length_and_the_direction_of_the_mean(posterior
 
 def test_class_probability_is_noise_plus_a_normal_tail(posterior):
     step = posterior.problem.likelihood
-    mean, variance = readouts.latent(posterior, DensePoints(*new_points()))
-    p = readouts.class_probability(posterior, DensePoints(*new_points()))
+    mean, variance = readouts.latent(posterior, new_points())
+    p = readouts.class_probability(posterior, new_points())
     z = mean / np.sqrt(variance + step.softness)
     np.testing.assert_allclose(p, step.noise + (1 - 2 * step.noise) * norm.cdf(z), rtol=1e-12)
     assert np.all(np.diff(p[np.argsort(z)]) >= 0)
@@ -40,9 +40,9 @@ def test_class_probability_is_noise_plus_a_normal_tail(posterior):
 
 
 def test_entropy_is_in_bits(posterior):
-    p = readouts.class_probability(posterior, DensePoints(*new_points()))
+    p = readouts.class_probability(posterior, new_points())
     np.testing.assert_allclose(
-        readouts.entropy(posterior, DensePoints(*new_points())), -p * np.log2(p) - (1 - p) * np.log2(1 - p), rtol=1e-10
+        readouts.entropy(posterior, new_points()), -p * np.log2(p) - (1 - p) * np.log2(1 - p), rtol=1e-10
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
+from bayespoint.grams import DensePoints
 from findings import Findings, Statement
 from sizes import Size
 from sollich2002 import toy
@@ -21,10 +22,10 @@ MINUTES = 0.8
 
 def compare(data: toy.Data, seed: int, draws: int) -> dict[str, np.ndarray]:
     """On the grid: both functions, the posterior's standard deviation, and its skewness away from zero."""
-    means, variance = draws_for(data, seed, draws).at(DensePoints(toy.kernel(toy.GRID, data.x), DIAG)).outputs
-    means = means.reshape(-1, len(toy.GRID))
+    at = draws_for(data, seed, draws).at(DensePoints(toy.kernel(toy.GRID, data.x), DIAG))
+    means = at.outputs.reshape(-1, len(toy.GRID))
     mean = means.mean(axis=0)
-    sd = np.sqrt(means.var(axis=0) + variance)  # given the latents at the rows, theta(x) is Gaussian
+    sd = np.sqrt(means.var(axis=0) + at.orthogonal)  # given the latents at the rows, theta(x) is Gaussian
     skewness = np.sign(mean) * ((means - mean) ** 3).mean(axis=0) / sd**3
     return {"mean": mean, "SVM": machine(data), "sd": sd, "skewness": skewness}
 

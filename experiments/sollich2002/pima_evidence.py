@@ -39,7 +39,7 @@ def climb(C: float, start: int) -> tuple[float, float]:
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         gram, change = first.clone_with_theta(theta)(X, eval_gradient=True)
         posterior = EP().infer(Problem(gram + BIAS**2, y, Hinge(C)))
-        slopes = np.einsum("ij,ijk->k", posterior.evidence_gradient.gram(), change)
+        slopes = np.einsum("ij,ijk->k", posterior.evidence_gradient.by_gram(), change)
         return -posterior.log_evidence / len(y), -slopes / len(y)
 
     with warnings.catch_warnings():

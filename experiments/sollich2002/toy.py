@@ -82,8 +82,8 @@ def slopes(
     """Derivatives of the log-evidence of `kind`: in log C while ``C K`` stays fixed, and in log l."""
     here = problem(data, C, amplitude, length)
     gradient = svm_evidence_gradient(here, seed, kind, "sampled", draws=draws)
-    by_length = here.gram * (np.subtract.outer(data.x, data.x) / length) ** 2
-    return gradient.by_c().value - gradient.along(here.gram).value, gradient.along(by_length).value
+    by_length = here.dense * (np.subtract.outer(data.x, data.x) / length) ** 2
+    return gradient.by_c().value - gradient.along(here.dense).value, gradient.along(by_length).value
 
 
 def root(log_values: np.ndarray, slopes: np.ndarray) -> float:

@@ -24,7 +24,7 @@ from bayespoint.diagnostics import mcse
 from bayespoint.engines import EP, Billiard, Corners
 from bayespoint.evidence import Estimate, log_evidence
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.grams import DensePoints, Landmarks
+from bayespoint.grams import Landmarks
 
 ROWS = np.arange(0, 60, 3)
 SOFT = Step(0.05, 0.5)
@@ -154,7 +154,7 @@ def test_a_draw_has_the_residual_of_landmarks_and_the_mean_has_not(low_rank, dat
     posterior, basis = low_rank
     X, y = data
     kernel = 4.0 * RBF(1.0)
-    mean, variance = posterior.at(DensePoints(basis.new(kernel)(X), kernel.diag(X))).latent  # as at new points
+    mean, variance = posterior.at(basis.new(kernel)(X)).latent  # as at new points
     as_drawn = ndtr(-y * mean / np.sqrt(variance)).mean()
     assert gibbs_error(posterior) == pytest.approx(as_drawn, rel=1e-9)
     without = gibbs_error(posterior, with_residual=False)
@@ -177,7 +177,7 @@ def test_functions_drawn_at_the_rows_err_as_often_as_the_bound_counts(low_rank, 
     posterior, basis = low_rank
     X, y = data
     kernel = 4.0 * RBF(1.0)
-    functions = posterior.functions(basis.new(kernel)(X), kernel(X), 4000, rng)
+    functions = posterior.at(basis.new(kernel)(X).together(kernel(X))).functions(4000, rng)
     errors = (y * functions <= 0).mean(axis=1)
     se = errors.std() / np.sqrt(len(errors))
     assert abs(errors.mean() - gibbs_error(posterior)) < 4 * se

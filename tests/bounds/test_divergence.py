@@ -93,7 +93,7 @@ def test_whole_weights_are_repeated_rows(problem):
     copies = np.arange(20) % 3 + 1
     weighted = problem(Step(0.1, 0.5), weights=copies)
     again = np.repeat(np.arange(20), copies)
-    repeated = Problem(weighted.gram[np.ix_(again, again)], weighted.y[again], weighted.likelihood)
+    repeated = Problem(weighted.dense[np.ix_(again, again)], weighted.y[again], weighted.likelihood)
     a, b = (EP(tolerance=1e-10).infer(p) for p in (weighted, repeated))
     assert divergence(a) == pytest.approx(divergence(b), rel=1e-6)
     assert gibbs_error(a) == pytest.approx(gibbs_error(b, np.flatnonzero(np.diff(again, prepend=-1))), rel=1e-6)
@@ -130,7 +130,7 @@ def test_the_divergence_is_a_mean_of_log_densities(step, scale, problem, rng):
     own = multivariate_normal(scale * mean, covariance)
     f = own.rvs(20_000, random_state=rng)
     for value, other in [
-        (divergence(posterior, scale=scale), multivariate_normal(np.zeros(8), whole.gram)),
+        (divergence(posterior, scale=scale), multivariate_normal(np.zeros(8), whole.dense)),
         (divergence(posterior, prior, rows, scale), multivariate_normal(*moments(posterior, rows, prior))),
     ]:
         assert_near(own.logpdf(f) - other.logpdf(f), value)

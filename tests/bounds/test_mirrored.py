@@ -71,7 +71,7 @@ def test_the_gram_matrix_is_that_of_points_and_mirrored_points(three_dimensions)
     X, y, w = three_dimensions
     symmetric = mirrored_problem(Problem(X @ X.T, y, Step()), 7.0 * weights_of(X, w))
     walls = np.vstack([X, 2 * np.outer(X @ w, w) - X])
-    np.testing.assert_allclose(symmetric.gram, walls @ walls.T, atol=1e-12)
+    np.testing.assert_allclose(symmetric.dense, walls @ walls.T, atol=1e-12)
     np.testing.assert_array_equal(symmetric.y, np.r_[y, y])
     assert symmetric.likelihood == Step()
 
@@ -83,9 +83,9 @@ def test_a_kernel_of_full_rank_mirrors_in_feature_space(rng):
     alpha = EP().infer(Problem(gram, y, Step())).alpha
     symmetric = mirrored_problem(Problem(gram, y, Step()), alpha)
     f = gram @ alpha / np.sqrt(alpha @ gram @ alpha)
-    np.testing.assert_allclose(symmetric.gram[:6, :6], gram, atol=1e-10)
-    np.testing.assert_allclose(symmetric.gram[:6, 6:], 2 * np.outer(f, f) - gram, atol=1e-10)
-    np.testing.assert_allclose(symmetric.gram[6:, 6:], gram, atol=1e-10)  # mirrors keep lengths and angles
+    np.testing.assert_allclose(symmetric.dense[:6, :6], gram, atol=1e-10)
+    np.testing.assert_allclose(symmetric.dense[:6, 6:], 2 * np.outer(f, f) - gram, atol=1e-10)
+    np.testing.assert_allclose(symmetric.dense[6:, 6:], gram, atol=1e-10)  # mirrors keep lengths and angles
 
 
 # -- volumes ------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bayespoint import Problem
-from bayespoint.grams import KernelRows, LowRank
+from bayespoint.grams import DensePoints, FeaturePoints, KernelRows, LowRank
 
 SIZE = 8
 WEIGHTS = {
@@ -33,15 +33,14 @@ def problem_of(gram, likelihood, weights="none"):
 
 
 def new_points(gram):
-    """What a posterior takes of the new points, for each kind of Gram matrix. Change the form of the call here."""
+    """The new points, as each kind of Gram matrix meets them."""
     whole = _whole(gram)
     diag = np.diagonal(whole)[SIZE:]
     if gram == "dense":
-        return whole[SIZE:, :SIZE], diag
+        return DensePoints(whole[SIZE:, :SIZE], diag)
     if gram == "rows":
-        cross = GRAMS["rows"].cross(X[SIZE:])
-        return cross, cross.diag
-    return FEATURES[SIZE:], diag
+        return GRAMS["rows"].new(X[SIZE:])
+    return FeaturePoints(FEATURES[SIZE:], diag)
 
 
 def at_new(weights, gram):
@@ -66,7 +65,7 @@ def dense_problem_of(gram, likelihood, weights="none", *, residual=True):
     plain = spanned(gram)[np.ix_(rows, rows)]
     if gram == "residual" and residual:
         plain = plain + np.diag(RESIDUAL[rows])
-    return Problem(plain, Y[rows], likelihood, which), (whole[SIZE:, rows], np.diagonal(whole)[SIZE:])
+    return Problem(plain, Y[rows], likelihood, which), DensePoints(whole[SIZE:, rows], np.diagonal(whole)[SIZE:])
 
 
 def _whole(gram):

@@ -25,7 +25,7 @@ from bayespoint.engines import (
     Perceptrons,
 )
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
-from bayespoint.grams import DensePoints, LowRank, NaturalGaussian
+from bayespoint.grams import LowRank, NaturalGaussian
 
 LIKELIHOODS = {
     "hard": Step(),
@@ -140,23 +140,27 @@ def check_shared_methods(posterior, gram, points):
     assert posterior.alpha.shape[-1] == SIZE
     latents = getattr(posterior, "latents", posterior.mean)
     np.testing.assert_allclose(posterior.alpha @ spanned(gram), latents, **rounding)
-    mean, variance = posterior.at(DensePoints(*points)).latent
-    assert np.all((variance > 0) & (variance < 8 * points[1]))
+    at = posterior.at(points)
+    mean, variance = at.latent
+    np.testing.assert_array_equal(at.mean, mean)
+    np.testing.assert_array_equal(at.variance, variance)
+    assert np.all((variance > 0) & (variance < 8 * points.diag))
     np.testing.assert_allclose(mean, at_new(posterior.mean_weights, gram), **rounding)
-    first = posterior.expectation(lambda mean, var: mean + 0 * var, *points)
+    first = at.expectation(lambda mean, var: mean + 0 * var)
     assert first.shape == mean.shape
-    share = posterior.expectation(lambda m, v: ndtr(m / np.sqrt(v)), *points)
+    share = at.expectation(lambda m, v: ndtr(m / np.sqrt(v)))
     assert np.all((share >= 0) & (share <= 1))
-    functions = posterior.functions(points[0], np.diag(points[1]) + 5.0, 4, np.random.default_rng(0))
+    together = points.together(np.diag(points.diag) + 5.0)
+    functions = posterior.at(together).functions(4, np.random.default_rng(0))
     assert functions.shape == (4, 3)
 
 
 def check_readouts(posterior, gram, points):
-    mean, _ = readouts.latent(posterior, DensePoints(*points))
+    mean, _ = readouts.latent(posterior, points)
     point = at_new(readouts.bayes_point(posterior), gram)
     assert point @ mean == pytest.approx(np.linalg.norm(point) * np.linalg.norm(mean), rel=1e-6)  # the same direction
     for readout in (readouts.class_probability, readouts.vote, readouts.entropy, readouts.mutual_information):
-        values = readout(posterior, *points)
+        values = readout(posterior, points)
         assert values.shape == (3,)
         assert np.all((values >= 0) & (values <= 1))
     flips = readouts.flip_probability(posterior)
@@ -177,8 +181,8 @@ def test_the_form_of_the_gram_matrix_changes_nothing(engine, kind, gram, weights
     expected = QUICK[engine].infer(plain)
     close = {"rtol": 1e-5, "atol": 1e-6}
     (mean, variance), (plain_mean, plain_variance) = (
-        found.at(DensePoints(*new_points(gram))).latent,
-        expected.at(DensePoints(*points)).latent,
+        found.at(new_points(gram)).latent,
+        expected.at(points).latent,
     )
     np.testing.assert_allclose(mean, plain_mean, **close)
     if gram == "residual" and (engine == "Corners" or (engine == "Laplace" and weights == "whole")):
@@ -199,8 +203,8 @@ def test_draws_of_any_form_of_the_gram_matrix_agree(engine, kind, gram, seed):
         return
     likelihood, points = LIKELIHOODS[kind], new_points(gram)
     plain, plain_points = dense_problem_of(gram, likelihood, "none")
-    one = ENGINES[engine].infer(problem_of(gram, likelihood), rng=seed).at(DensePoints(*points)).outputs
-    two = Billiard(draws=2000).infer(plain, rng=seed + 1).at(DensePoints(*plain_points)).outputs
+    one = ENGINES[engine].infer(problem_of(gram, likelihood), rng=seed).at(points)
+    two = Billiard(draws=2000).infer(plain, rng=seed + 1).at(plain_points)
     assert_same_moments(one, two)
 
 
@@ -209,16 +213,17 @@ def test_draws_of_any_form_of_the_gram_matrix_agree(engine, kind, gram, seed):
 def test_draws_count_weights_of_rows_with_residuals(kind, weights, seed):
     likelihood, points = LIKELIHOODS[kind], new_points("residual")
     plain, plain_points = dense_problem_of("residual", likelihood, weights)
-    two = EllipticalSlice(draws=400).infer(plain, rng=seed).at(DensePoints(*plain_points)).outputs
+    two = EllipticalSlice(draws=400).infer(plain, rng=seed).at(plain_points)
     for name, engine in (("EllipticalSlice", EllipticalSlice(draws=400)), ("Billiard", Billiard())):
         if works(name, kind, "residual", weights):
             problem = problem_of("residual", likelihood, weights)
-            assert_same_moments(engine.infer(problem, rng=seed + 1).at(DensePoints(*points)).outputs, two)
+            assert_same_moments(engine.infer(problem, rng=seed + 1).at(points), two)
 
 
 def assert_same_moments(one, two):
     """First and second moments of the latents, given what a draw says of new points: means and a common variance."""
-    for a, b in ((one[0], two[0]), (one[0] ** 2 + one[1], two[0] ** 2 + two[1])):
+    squares = [at.outputs**2 + at.orthogonal for at in (one, two)]
+    for a, b in ((one.outputs, two.outputs), squares):
         z = (a.mean(axis=(0, 1)) - b.mean(axis=(0, 1))) / np.hypot(mcse(a), mcse(b))
         assert np.all(np.abs(z) < 5)
 
@@ -227,9 +232,9 @@ def test_a_residual_left_out_would_be_noticed(seed):
     """The control of the two tests above."""
     likelihood = LIKELIHOODS["noise"]
     plain, plain_points = dense_problem_of("residual", likelihood, "none")
-    two = Billiard(draws=2000).infer(plain, rng=seed).at(DensePoints(*plain_points)).outputs
+    two = Billiard(draws=2000).infer(plain, rng=seed).at(plain_points)
     without = problem_of("factor", likelihood)
-    one = Billiard(draws=2000).infer(without, rng=seed + 1).at(DensePoints(*new_points("residual"))).outputs
+    one = Billiard(draws=2000).infer(without, rng=seed + 1).at(new_points("residual"))
     with pytest.raises(AssertionError):
         assert_same_moments(one, two)
 
@@ -285,14 +290,14 @@ def test_expectation_propagation_is_near_the_draws(engine, kind):
     scale = np.sqrt(draws.problem.diag)
     assert np.abs(draws.mean - gaussian.mean).max() < 0.1 * scale.max()
     np.testing.assert_allclose(
-        readouts.class_probability(draws, DensePoints(*points)),
-        readouts.class_probability(gaussian, DensePoints(*points)),
+        readouts.class_probability(draws, points),
+        readouts.class_probability(gaussian, points),
         atol=0.03,
     )
     np.testing.assert_allclose(readouts.flip_probability(draws), readouts.flip_probability(gaussian), atol=0.04)
     np.testing.assert_allclose(
-        readouts.mutual_information(draws, DensePoints(*points)),
-        readouts.mutual_information(gaussian, DensePoints(*points)),
+        readouts.mutual_information(draws, points),
+        readouts.mutual_information(gaussian, points),
         atol=0.2,
     )
     if kind != "hard":

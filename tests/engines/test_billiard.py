@@ -316,7 +316,7 @@ def test_a_point_of_norm_zero_empties_version_space():
 def test_duplicate_rows_are_weights(likelihood, rng):
     single = problem_of(likelihood, rng, size=5)
     twice = np.r_[0, 1, 2, 3, 4, 4, 0]
-    double = Problem(single.gram[np.ix_(twice, twice)], single.y[twice], likelihood)
+    double = Problem(single.dense[np.ix_(twice, twice)], single.y[twice], likelihood)
     if likelihood.softness > 0:
         weighted = None  # each copy has a latent noise of its own
     else:

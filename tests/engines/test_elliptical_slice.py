@@ -55,7 +55,7 @@ def test_whole_weights_are_copies(likelihood, rng, seed):
     weights = np.array([2.0, 1.0, 3.0, 1.0, 1.0])
     weighted = problem_of(likelihood, rng, 5, weights)
     rows = np.repeat(np.arange(5), weights.astype(int))
-    copies = Problem(weighted.gram[np.ix_(rows, rows)], weighted.y[rows], likelihood)
+    copies = Problem(weighted.dense[np.ix_(rows, rows)], weighted.y[rows], likelihood)
     engine = EllipticalSlice(draws=800, chains=16)
     one, other = engine.infer(weighted, rng=seed), engine.infer(copies, rng=seed + 100)
     first = np.searchsorted(rows, np.arange(5))

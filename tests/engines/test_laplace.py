@@ -8,9 +8,9 @@ from sklearn.svm import SVC
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.engines import Laplace
-from bayespoint.engines.laplace import _add_rows, _signed_block, _step_of_low_rank, _walk, support_vectors
+from bayespoint.engines.laplace import _add_rows, _Signed, _step_of_low_rank, _walk, support_vectors
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.grams import DensePoints
+from bayespoint.grams import Dense, DensePoints
 from bayespoint.problem import Weights
 from bayespoint.tuning import Model, infer
 from witnesses import central_difference
@@ -287,7 +287,10 @@ def test_sums_and_blocks_of_rows_are_those_of_plain_products(rng):
     _add_rows(gram, weights, total)
     np.testing.assert_allclose(total, expected, atol=1e-13)
     rows = np.array([3, 4, 17])
-    np.testing.assert_allclose(_signed_block(gram, y, rows), (np.outer(y, y) * gram)[np.ix_(rows, rows)])
+    residual = rng.random(30)
+    signed, plain = _Signed(Dense(gram), y, residual), np.outer(y, y) * gram + np.diag(residual)
+    np.testing.assert_allclose(signed.block(rows), plain[np.ix_(rows, rows)])
+    np.testing.assert_allclose(signed.margins(weights), plain @ weights, atol=1e-13)
 
 
 def test_a_walk_ends_where_the_dual_is_lowest_on_the_bent_path(rng):

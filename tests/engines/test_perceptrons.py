@@ -8,11 +8,11 @@ from joblib import parallel_config
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 
-from bayespoint import Hinge, Problem, Step, kernel_rows, readouts
+from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.engines import Billiard, Perceptrons, perceptrons
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.grams import DensePoints, KernelRows, LowRank, NaturalGaussian
-from bayespoint.problem import low_rank_factor
+from bayespoint.grams import Dense, DensePoints, KernelRows, LowRank, NaturalGaussian
+from bayespoint.grams import rows as row_module
 
 KERNEL = DotProduct(1.0) ** 3
 LIKELIHOODS = [Step(), Step(softness=0.5)]
@@ -75,7 +75,7 @@ def same(some, others):
 def test_it_is_algorithm_1(likelihood, kind):
     """A soft boundary adds its softness to the diagonal."""
     kernel = KERNEL(X)
-    gram = {"array": kernel, "lazy": KernelRows(KERNEL, X), "low rank": LowRank(low_rank_factor(kernel))}[kind]
+    gram = {"array": kernel, "lazy": KernelRows(KERNEL, X), "low rank": LowRank(Dense(kernel).root())}[kind]
     walls = kernel + likelihood.softness * np.eye(len(X))
     found = Perceptrons(permutations=4).infer_together(problems_of(likelihood, gram), rng=7)
     for c, posterior in enumerate(found):
@@ -104,8 +104,8 @@ def test_permutations_lead_to_different_classifiers():
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    monkeypatch.setattr(kernel_rows, "_COLUMNS", 32)
-    monkeypatch.setattr(kernel_rows, "_ROWS", 16)
+    monkeypatch.setattr(row_module, "_COLUMNS", 32)
+    monkeypatch.setattr(row_module, "_ROWS", 16)
     monkeypatch.setattr(perceptrons, "_SMALL", 0)
 
 
@@ -196,29 +196,26 @@ def test_one_support_for_all_classes(rng):
     new = rng.normal(size=(9, 3))
     cross = found[0].problem.gram.new(new)
     for posterior in found:
-        lazy, dense = (
-            posterior.at(DensePoints(cross, cross.diag)).latent,
-            posterior.at(DensePoints(KERNEL(new, X), KERNEL.diag(new))).latent,
-        )
-        np.testing.assert_allclose(lazy.mean, dense.mean, rtol=1e-4, atol=1e-4)
-        np.testing.assert_allclose(lazy.variance, dense.variance, rtol=1e-3, atol=1e-4)
+        lazy, dense = posterior.at(cross).latent, posterior.alpha[0] @ KERNEL(new, X).T
+        np.testing.assert_allclose(lazy.mean, dense.mean(axis=0), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(lazy.variance, dense.var(axis=0), rtol=1e-3, atol=1e-4)
     assert cross._kept[0] is found[0].support
 
 
 def test_the_posterior_has_its_own_moments(rng):
-    posterior = Perceptrons(8).infer(problems_of(Step(softness=0.2))[1], rng=0)
+    posterior = Perceptrons(8).infer(problems_of(Step(softness=0.2), KERNEL(X))[1], rng=0)
     new = rng.normal(size=(6, 3))
     cross, diag = KERNEL(new, X), KERNEL.diag(new)
-    outputs, nothing = posterior.at(DensePoints(cross, diag)).outputs
+    points = DensePoints(cross, diag)
+    at = posterior.at(points)
+    outputs, nothing = at.outputs, at.orthogonal
     np.testing.assert_allclose(outputs[0], posterior.alpha[0] @ cross.T)
     assert np.all(nothing < 1e-11 * diag)
     np.testing.assert_allclose(posterior.mean, posterior.latents.mean(axis=(0, 1)))
     np.testing.assert_allclose(posterior.mean_weights, posterior.alpha.mean(axis=(0, 1)))
-    np.testing.assert_allclose(readouts.vote(posterior, DensePoints(cross, diag)), (outputs[0] > 0).mean(axis=0))
-    np.testing.assert_allclose(posterior.at(DensePoints(cross, diag)).latent.mean, outputs.mean(axis=(0, 1)))
-    np.testing.assert_allclose(
-        posterior.at(DensePoints(cross, diag)).latent.variance, outputs.var(axis=(0, 1)), rtol=1e-6
-    )
+    np.testing.assert_allclose(readouts.vote(posterior, points), (outputs[0] > 0).mean(axis=0))
+    np.testing.assert_allclose(at.latent.mean, outputs.mean(axis=(0, 1)))
+    np.testing.assert_allclose(at.latent.variance, outputs.var(axis=(0, 1)), rtol=1e-6)
     fewer = posterior.without(slice(2, 5))
     assert fewer.draws == 5
     np.testing.assert_array_equal(fewer.alpha[0], posterior.alpha[0][[0, 1, 5, 6, 7]])
@@ -237,13 +234,13 @@ def test_draws_have_the_length_of_gaussian_ones():
 
 def test_votes_have_a_monte_carlo_error(rng):
     problem = problems_of()[0]
-    new = KERNEL(rng.normal(size=(20, 3)), X), np.ones(20)
+    new = problem.gram.new(rng.normal(size=(20, 3)))
     posterior = Perceptrons(200).infer(problem, rng=0)
-    error = readouts.monte_carlo_error(readouts.vote, posterior, DensePoints(*new))
-    p = readouts.vote(posterior, DensePoints(*new))
+    error = readouts.monte_carlo_error(readouts.vote, posterior, new)
+    p = readouts.vote(posterior, new)
     np.testing.assert_allclose(error, np.sqrt(p * (1 - p) / 200), atol=0.01)  # permutations are independent
     with pytest.raises(InvalidProblemError, match=r"^Too short to say"):
-        readouts.monte_carlo_error(readouts.vote, Perceptrons(10).infer(problem, rng=0), DensePoints(*new))
+        readouts.monte_carlo_error(readouts.vote, Perceptrons(10).infer(problem, rng=0), new)
 
 
 def test_the_mean_is_near_the_bayes_point(seed):

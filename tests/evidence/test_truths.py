@@ -168,7 +168,7 @@ def test_weights_do_not_move_hard_walls(seed):
 def test_whole_weights_are_copies(likelihood, seed):
     weighted = four_points(likelihood, (2.0, 1.0, 1.0, 3.0))
     rows = np.repeat(np.arange(4), [2, 1, 1, 3])
-    copies = Problem(weighted.gram[np.ix_(rows, rows)], weighted.y[rows], likelihood)
+    copies = Problem(weighted.dense[np.ix_(rows, rows)], weighted.y[rows], likelihood)
     one, other = (log_evidence(problem, seed + k, "bridge", se=0.04) for k, problem in enumerate((weighted, copies)))
     if likelihood.softness == 0:
         assert_close(one, other.value, other.se)

@@ -108,9 +108,9 @@ def brute_force(case, n_draws, seed):
 
 
 def drawn_figures(case, posterior):
-    means, variance = posterior.at(DensePoints(case.cross, case.diag)).outputs
+    at = posterior.at(DensePoints(case.cross, case.diag))
     radius = np.linalg.norm(posterior.coordinates, axis=-1)
-    return figures(posterior.latents, means, radius, ndtr(means / np.sqrt(variance)))
+    return figures(posterior.latents, at.outputs, radius, ndtr(at.outputs / np.sqrt(at.orthogonal)))
 
 
 def errors(case, posterior, n_draws, seed):

@@ -102,7 +102,7 @@ class PartitionedEP:
     >>> from bayespoint import Problem, Step
     >>> from bayespoint.engines import EP
     >>> from bayespoint.distributed import Partition, PartitionedEP
-    >>> from bayespoint.problem import LowRank
+    >>> from bayespoint.grams import LowRank
     >>> M, y = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, -1.0]]), np.array([1, 1, -1])
     >>> parts = [Partition(M[:2], [y[:2]]), Partition(M[2:], [y[2:]])]
     >>> (posterior,) = PartitionedEP().infer(parts, Step(softness=1.0))

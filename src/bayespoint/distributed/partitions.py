@@ -153,7 +153,7 @@ def row_blocks(X: Any, **columns: Any) -> list[tuple[Any, ...]]:
     Examples
     --------
     >>> import dask.array as da
-    >>> from bayespoint.distributed import row_blocks
+    >>> from bayespoint.distributed.partitions import row_blocks
     >>> len(row_blocks(da.ones((10, 2), chunks=(4, 2)), y=da.ones(10, chunks=5)))
     3
     """

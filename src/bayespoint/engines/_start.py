@@ -28,7 +28,6 @@ def starting_position(problem: Problem, white: Whitened, latents: Array | None =
     >>> import numpy as np
     >>> from bayespoint import Problem, Step
     >>> from bayespoint.engines._start import starting_position
-    >>> from bayespoint.grams import whiten
     >>> problem = Problem(np.eye(2), [1, -1], Step())
     >>> starting_position(problem, problem.whitened())
     array([ 1., -1.])

@@ -26,7 +26,7 @@ from .._core.settings import check_at_least
 from .._core.threads import workers
 from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams import RowSource
+from ..grams import Gram, RowSource
 from ..grams.rows import Single
 from ..posteriors import ExpandedPosterior
 from ..problem import Problem
@@ -74,8 +74,8 @@ class Perceptrons(Engine):
     >>> from bayespoint.grams import KernelRows
     >>> rows = KernelRows(DotProduct(1.0) ** 2, np.array([[-2.0], [-1.0], [1.0], [2.0]]))
     >>> posterior = Perceptrons(permutations=20).infer(Problem(rows, [-1, -1, 1, 1], Step()), rng=0)
-    >>> new = rows.cross(np.array([[-3.0], [3.0]]))
-    >>> readouts.vote(posterior, new, new.diag)
+    >>> new = rows.new(np.array([[-3.0], [3.0]]))
+    >>> readouts.vote(posterior, new)
     array([0., 1.])
     """
 
@@ -204,7 +204,7 @@ def _check(problems: Sequence[Problem], start: Sequence[ExpandedPosterior] | Non
             raise InvalidProblemError("Perceptrons live in version space: use a Step likelihood with noise=0.")
         if problem.weights is not None:
             raise InvalidProblemError("A perceptron knows no weights: leave them out, or use another engine.")
-        if problem.gram is not problems[0].gram or problem.likelihood != problems[0].likelihood:
+        if not _same_rows(problem.gram, problems[0].gram) or problem.likelihood != problems[0].likelihood:
             raise InvalidProblemError("Problems to be solved together must share one Gram matrix and one likelihood.")
     if start is not None and (
         len(start) != len(problems)
@@ -212,6 +212,11 @@ def _check(problems: Sequence[Problem], start: Sequence[ExpandedPosterior] | Non
         or not all(np.array_equal(old.problem.y, new.y) for old, new in zip(start, problems, strict=True))
     ):
         raise InvalidProblemError("start must hold an earlier result for each problem, on the same labels.")
+
+
+def _same_rows(one: Gram, other: Gram) -> bool:
+    """Whether two problems were given one Gram matrix; each of them wraps an array for itself."""
+    return one is other or (one.by_rows().held is not None and one.by_rows().held is other.by_rows().held)
 
 
 def _posteriors(

@@ -288,7 +288,17 @@ def pivoted_root(gram: Array, *, by_row: bool = False) -> tuple[Array, Any]:
 
 
 def check_gram(gram: Array) -> None:
-    """Raise with one sentence unless `gram` is finite, symmetric and positive semi-definite up to rounding."""
+    """Raise with one sentence unless `gram` is finite, symmetric and positive semi-definite up to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.grams import check_gram
+    >>> check_gram(np.array([[1.0, 2.0], [2.0, 1.0]]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    bayespoint.exceptions.InvalidProblemError: The kernel is not positive semi-definite ...
+    """
     if not np.isfinite(gram).all():
         raise InvalidProblemError(
             "The Gram matrix has NaN or infinite entries: check the kernel, or rescale the features "

@@ -478,7 +478,7 @@ def linear_view(kernel: Kernel, X: Any) -> Linear | None:
     --------
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint.grams import linear_view
+    >>> from bayespoint.grams.views import linear_view
     >>> linear_view(RBF(1.0), np.eye(2)) is None
     True
     """
@@ -497,7 +497,7 @@ def as_view(X: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.grams import as_view
+    >>> from bayespoint.grams.views import as_view
     >>> type(as_view(np.eye(2))).__name__
     'Exact'
     """

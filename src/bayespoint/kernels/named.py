@@ -64,7 +64,14 @@ def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None) -> Kernel:
 
 
 def amplitude() -> ConstantKernel:
-    """A prior variance of one in front of a kernel, free within bounds."""
+    """A prior variance of one in front of a kernel, free within bounds.
+
+    Examples
+    --------
+    >>> from bayespoint.kernels import amplitude
+    >>> amplitude()
+    1**2
+    """
     return ConstantKernel(1.0, _AMPLITUDE_BOUNDS)
 
 

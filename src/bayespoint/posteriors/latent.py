@@ -41,7 +41,7 @@ def leave_one_out_of_draws(problem: Problem, latents: Array) -> Latent:
     --------
     >>> import numpy as np
     >>> from bayespoint import Problem, Step
-    >>> from bayespoint.posteriors import leave_one_out_of_draws
+    >>> from bayespoint.posteriors.latent import leave_one_out_of_draws
     >>> problem = Problem(np.eye(2), [1, -1], Step(softness=1.0))
     >>> leave_one_out_of_draws(problem, np.array([[1.0, 0.0], [-1.0, 0.0]])).mean.round(3)
     array([-0.683,  0.   ])
@@ -68,7 +68,7 @@ def disagreement_of_draws(problem: Problem, latents: Array) -> Array:
     --------
     >>> import numpy as np
     >>> from bayespoint import Problem, Step
-    >>> from bayespoint.posteriors import disagreement_of_draws
+    >>> from bayespoint.posteriors.latent import disagreement_of_draws
     >>> disagreement_of_draws(Problem(np.eye(2), [1, -1], Step(0.1)), np.array([[1.0, 1.0], [1.0, -1.0]]))
     array([0. , 0.5])
     """
@@ -89,7 +89,7 @@ def draws_to_arviz(latents: Array) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.posteriors import draws_to_arviz
+    >>> from bayespoint.posteriors.latent import draws_to_arviz
     >>> draws_to_arviz(np.zeros((2, 5, 3))).posterior.latent.shape
     (2, 5, 3)
     """
@@ -106,7 +106,7 @@ def correlated(covariance: Array, size: int, rng: np.random.Generator) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.posteriors import correlated
+    >>> from bayespoint.posteriors.latent import correlated
     >>> correlated(np.ones((2, 2)), 1, np.random.default_rng(0)).round(4)
     array([[0.1257, 0.1257]])
     """
@@ -121,7 +121,7 @@ def spread_out(total: int, size: int) -> Any:
 
     Examples
     --------
-    >>> from bayespoint.posteriors import spread_out
+    >>> from bayespoint.posteriors.latent import spread_out
     >>> spread_out(10, 5)
     array([0, 2, 4, 6, 8])
     """

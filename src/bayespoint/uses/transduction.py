@@ -120,7 +120,7 @@ class ClosestClassifier:
     Examples
     --------
     >>> from bayespoint.uses import ClosestClassifier
-    >>> ClosestClassifier(None, [1.0], 0.01, 0.02).disagreement
+    >>> ClosestClassifier(None, None, [1.0], 0.01, 0.02).disagreement
     0.01
     """
 

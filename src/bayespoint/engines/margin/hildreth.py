@@ -59,7 +59,7 @@ def hildreth(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.engines.margin import hildreth
+    >>> from bayespoint.engines.margin.hildreth import hildreth
     >>> found = hildreth(np.diag([1.0, 4.0]), [1, -1], phi=1.0, cap=np.inf)
     >>> np.round(found.latents / found.deviations, 3)
     array([ 1., -1.])

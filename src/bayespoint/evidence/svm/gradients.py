@@ -132,8 +132,8 @@ def svm_evidence_gradient(
     >>> from bayespoint import Hinge, Problem
     >>> from bayespoint.evidence.svm import svm_evidence_gradient
     >>> problem = Problem(np.eye(2) + 0.5, [1, -1], Hinge(C=2.0))
-    >>> by_draws = svm_evidence_gradient(problem, rng=0, kind="naive", method="sampled").along(problem.gram)
-    >>> by_ep = svm_evidence_gradient(problem, kind="naive").along(problem.gram)
+    >>> by_draws = svm_evidence_gradient(problem, rng=0, kind="naive", method="sampled").along(problem.dense)
+    >>> by_ep = svm_evidence_gradient(problem, kind="naive").along(problem.dense)
     >>> abs(by_draws.value - by_ep.value) < 5 * by_draws.se
     True
     """

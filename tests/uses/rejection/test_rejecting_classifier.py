@@ -20,8 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bayespoint import BayesPointClassifier, RejectingClassifier, metrics
+from bayespoint import BayesPointClassifier, RejectingClassifier
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
+from bayespoint.uses import metrics
 from bayespoint.uses.rejection import threshold_for_rate, threshold_for_risk
 from witnesses import stratified
 

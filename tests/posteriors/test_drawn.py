@@ -15,7 +15,7 @@ X = np.random.default_rng(4).normal(size=(7, 2))
 NEW = np.random.default_rng(5).normal(size=(4, 2))
 Y = np.array([1.0, -1, 1, 1, -1, 1, -1])
 GRAM = 1.5 * RBF(1.0)(X) + 0.3
-POINTS = 1.5 * RBF(1.0)(NEW, X) + 0.3, np.full(4, 1.8)
+POINTS = DensePoints(1.5 * RBF(1.0)(NEW, X) + 0.3, np.full(4, 1.8))
 
 
 def posterior_of(likelihood, rng=0, draws=400, chains=3, weights=None):
@@ -50,17 +50,19 @@ def test_the_posterior_is_immutable(posterior):
 
 def test_outputs_are_means_and_a_common_variance(posterior):
     """Given f at the training points, f(x) is Gaussian: the formulas of a noise-free Gaussian process."""
-    cross, diag = POINTS
-    means, variance = posterior.at(DensePoints(cross, diag)).outputs
-    np.testing.assert_allclose(means, posterior.latents @ np.linalg.solve(GRAM, cross.T), atol=1e-8)
-    np.testing.assert_allclose(variance, diag - np.einsum("ij,ji->i", cross, np.linalg.solve(GRAM, cross.T)), atol=1e-9)
+    cross, diag = POINTS.cross, POINTS.diag
+    at = posterior.at(POINTS)
+    np.testing.assert_allclose(at.outputs, posterior.latents @ np.linalg.solve(GRAM, cross.T), atol=1e-8)
+    np.testing.assert_allclose(
+        at.orthogonal, diag - np.einsum("ij,ji->i", cross, np.linalg.solve(GRAM, cross.T)), atol=1e-9
+    )
 
 
 def test_latent_adds_the_spread_of_the_draws_to_the_orthogonal_variance(posterior):
-    means, variance = posterior.at(DensePoints(*POINTS)).outputs
-    latent = readouts.latent(posterior, DensePoints(*POINTS))
-    np.testing.assert_allclose(latent.mean, means.mean(axis=(0, 1)), atol=1e-10)
-    np.testing.assert_allclose(latent.variance, means.var(axis=(0, 1)) + variance, atol=1e-10)
+    at = posterior.at(POINTS)
+    latent = readouts.latent(posterior, POINTS)
+    np.testing.assert_allclose(latent.mean, at.outputs.mean(axis=(0, 1)), atol=1e-10)
+    np.testing.assert_allclose(latent.variance, at.outputs.var(axis=(0, 1)) + at.orthogonal, atol=1e-10)
     at_home = posterior.at(DensePoints(GRAM, np.diagonal(GRAM))).latent
     np.testing.assert_allclose(at_home.mean, posterior.mean, atol=1e-9)
     np.testing.assert_allclose(at_home.variance, posterior.variance, atol=1e-9)
@@ -69,7 +71,7 @@ def test_latent_adds_the_spread_of_the_draws_to_the_orthogonal_variance(posterio
 def test_the_orthogonal_variance_is_never_negative():
     gram = X @ X.T
     posterior = Billiard(draws=20, chains=1).infer(Problem(gram, np.sign(X[:, 0]), Step()), rng=0)
-    _, variance = posterior.at(DensePoints(NEW @ X.T, np.square(NEW).sum(axis=1))).outputs
+    variance = posterior.at(DensePoints(NEW @ X.T, np.square(NEW).sum(axis=1))).orthogonal
     assert np.all((variance >= 0) & (variance < 1e-9))  # two coordinates tell everything
 
 
@@ -80,24 +82,21 @@ def test_a_point_far_away_has_its_prior():
 
 
 def test_expectation_is_the_mean_over_draws(posterior):
-    means, variance = posterior.at(DensePoints(*POINTS)).outputs
+    at = posterior.at(POINTS)
 
     def square(mean, var):
         return mean**2 + var
 
-    found = posterior.at(DensePoints(*POINTS)).expectation(square)
-    np.testing.assert_allclose(found, (means**2).mean(axis=(0, 1)) + variance, atol=1e-10)
+    np.testing.assert_allclose(at.expectation(square), (at.outputs**2).mean(axis=(0, 1)) + at.orthogonal, atol=1e-10)
 
 
 def test_blocks_of_points_do_not_show():
     posterior = posterior_of(Step(0.1), draws=2500, chains=4)  # 200 points a block
-    cross = np.tile(POINTS[0], (150, 1))
+    cross = np.tile(POINTS.cross, (150, 1))
     many = readouts.vote(posterior, DensePoints(cross, np.full(600, 1.8)))
-    np.testing.assert_allclose(many, np.tile(readouts.vote(posterior, DensePoints(*POINTS)), 150), rtol=1e-12)
+    np.testing.assert_allclose(many, np.tile(readouts.vote(posterior, POINTS), 150), rtol=1e-12)
     latent = posterior.at(DensePoints(cross, np.full(600, 1.8))).latent
-    np.testing.assert_allclose(
-        latent.variance, np.tile(posterior.at(DensePoints(*POINTS)).latent.variance, 150), rtol=1e-10
-    )
+    np.testing.assert_allclose(latent.variance, np.tile(posterior.at(POINTS).latent.variance, 150), rtol=1e-10)
 
 
 # -- read-outs against draws of the function itself ------------------------------------------------------------------
@@ -105,9 +104,9 @@ def test_blocks_of_points_do_not_show():
 
 def functions_at_new_points(posterior, copies, rng):
     """Draws of f(x): each posterior draw completed by several draws of what the training points do not determine."""
-    means, variance = posterior.at(DensePoints(*POINTS)).outputs
-    noise = np.sqrt(variance) * rng.standard_normal((copies, *means.shape))
-    return (means + noise).reshape(-1, 4)
+    at = posterior.at(POINTS)
+    noise = np.sqrt(at.orthogonal) * rng.standard_normal((copies, *at.outputs.shape))
+    return (at.outputs + noise).reshape(-1, 4)
 
 
 def label_probability(likelihood, f):
@@ -126,23 +125,19 @@ def test_readouts_are_those_of_completed_draws(posterior, rng):
     f = functions_at_new_points(posterior, 300, rng)
     p = label_probability(posterior.problem.likelihood, f)
     tolerance = 4 * 0.5 / np.sqrt(len(f))  # four errors of a share
-    np.testing.assert_allclose(readouts.vote(posterior, DensePoints(*POINTS)), (f > 0).mean(axis=0), atol=tolerance)
-    np.testing.assert_allclose(
-        readouts.class_probability(posterior, DensePoints(*POINTS)), p.mean(axis=0), atol=tolerance
-    )
+    np.testing.assert_allclose(readouts.vote(posterior, POINTS), (f > 0).mean(axis=0), atol=tolerance)
+    np.testing.assert_allclose(readouts.class_probability(posterior, POINTS), p.mean(axis=0), atol=tolerance)
     entropy = bits(p.mean(axis=0))
-    np.testing.assert_allclose(readouts.entropy(posterior, DensePoints(*POINTS)), entropy, atol=4 * tolerance)
+    np.testing.assert_allclose(readouts.entropy(posterior, POINTS), entropy, atol=4 * tolerance)
     information = entropy - bits(p).mean(axis=0)
-    np.testing.assert_allclose(
-        readouts.mutual_information(posterior, DensePoints(*POINTS)), information, atol=4 * tolerance
-    )
+    np.testing.assert_allclose(readouts.mutual_information(posterior, POINTS), information, atol=4 * tolerance)
 
 
 def test_completed_draws_tell_a_wrong_readout(rng):
     posterior = posterior_of(Step(0.05, 0.5))
     f = functions_at_new_points(posterior, 300, rng)
     p = label_probability(Step(0.1, 0.5), f).mean(axis=0)
-    assert np.abs(readouts.class_probability(posterior, DensePoints(*POINTS)) - p).max() > 4 * 0.5 / np.sqrt(len(f))
+    assert np.abs(readouts.class_probability(posterior, POINTS) - p).max() > 4 * 0.5 / np.sqrt(len(f))
 
 
 def test_flip_probability_is_a_share_of_draws(posterior):
@@ -195,8 +190,8 @@ def test_the_jackknife_has_the_size_of_arviz(likelihood):
 @pytest.mark.parametrize("readout", [readouts.vote, readouts.class_probability, readouts.mutual_information])
 def test_standard_errors_are_the_spread_over_seeds(readout, seed):
     runs = [posterior_of(Step(0.1), [seed, k], draws=400) for k in range(30)]
-    values = np.array([readout(run, *POINTS) for run in runs])
-    errors = np.array([readouts.monte_carlo_error(readout, run, DensePoints(*POINTS)) for run in runs])
+    values = np.array([readout(run, POINTS) for run in runs])
+    errors = np.array([readouts.monte_carlo_error(readout, run, POINTS) for run in runs])
     ratio = np.sqrt((errors**2).mean(axis=0)) / values.std(axis=0, ddof=1)
     assert np.all((ratio > 0.55) & (ratio < 1.8))  # thirty runs know the spread to thirteen percent
 
@@ -233,7 +228,7 @@ def test_an_engine_may_know_its_centre_better_than_its_draws():
     centre = np.arange(1.0, 8.0)
     posterior = SampledPosterior(problem, white, np.zeros((1, 10, 7)), own_centre=centre)
     np.testing.assert_allclose(posterior.mean, white.factor @ centre)
-    np.testing.assert_allclose(posterior.at(DensePoints(*POINTS)).latent.mean, white.features(POINTS[0]) @ centre)
+    np.testing.assert_allclose(posterior.at(POINTS).latent.mean, white.features(POINTS) @ centre)
     classic = ClassicBilliard(tolerance=1e-2).infer(problem, rng=0)
     assert np.abs(classic.mean - flat(classic).mean(axis=0)).max() > 1e-6
 

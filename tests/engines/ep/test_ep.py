@@ -1,5 +1,6 @@
 from dataclasses import replace
 from itertools import product
+from math import ceil
 
 import numpy as np
 import pytest
@@ -7,7 +8,9 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bayespoint import Problem, Step
-from bayespoint.engines import EP, ep
+from bayespoint.engines import EP
+from bayespoint.engines.ep.engine import _one_by_one, posterior_of_state
+from bayespoint.engines.ep.sites import Rows, Sites, evaluate
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning
 from bayespoint.grams import DensePoints
 from bayespoint.posteriors import GaussianPosterior
@@ -298,12 +301,12 @@ def test_a_tiny_weight_is_almost_no_row(step, rng):
 def test_one_site_at_a_time_reaches_the_same_fixed_point(step, rng):
     weights = rng.choice([0.5, 1.0, 3.0], 20) if step.softness else None
     problem = model_problem(20, step, rng, dimensions=5, weights=weights)
-    rows = ep._Rows.of(problem)
-    state = ep._evaluate(rows, ep._Sites.zero(20))
+    rows = Rows.of(problem)
+    state = evaluate(rows, Sites.zero(20))
     for _ in range(30):
         state, _ = TIGHT._sequential(rows, state)
     assert state.error < 1e-7
-    assert_same(ep._posterior(problem, rows, state, {}), TIGHT.infer(problem), 1e-6)
+    assert_same(posterior_of_state(problem, rows, state, {}), TIGHT.infer(problem), 1e-6)
 
 
 def cavity_and_site(problem, tau, nu, i):
@@ -321,21 +324,23 @@ def cavity_and_site(problem, tau, nu, i):
 
 @pytest.mark.parametrize("step", [Step(0.0, 0.5), Step(0.1, 0.5)], ids=str)
 def test_sweeps_of_copies_and_powers_are_those_of_dense_algebra(step, rng):
-    """Away from the fixed point, all sites at once and one after the other."""
+    """Away from the fixed point, all sites at once and one after the other, the copies of a row in turn."""
     weights = Weights(np.array([1.0, 1.0, 3.0, 2.5, 1.0, 2.0]), np.array([0.5, 1.0, 1.0, 1.0, 0.3, 0.6]))
     gram = RBF(1.0)(rng.normal(size=(6, 2))) + 0.3 * np.eye(6)
     problem = Problem(gram, np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0]), step, weights)
-    rows = ep._Rows.of(problem)
+    rows = Rows.of(problem)
     tau, nu = rng.uniform(0.05, 0.2, 6), 0.3 * problem.y * rng.random(6)
-    state = ep._evaluate(rows, ep._Sites(tau.copy(), nu.copy()))
+    state = evaluate(rows, Sites(tau.copy(), nu.copy()))
     at_once = np.array([cavity_and_site(problem, tau, nu, i) for i in range(6)]).T
     found = [state.cavity_mean, state.cavity_var, state.log_z, *state.target]
     np.testing.assert_allclose(found, at_once, atol=1e-6)
     change = ((at_once[3] - tau) * state.var) ** 2 + (at_once[4] - nu) ** 2 * state.var
     assert state.error == pytest.approx(np.sqrt(problem.weights.copies @ change), rel=1e-5)
-    swept = ep._sequential_sweep(rows, state)
-    for i in range(6):
-        tau[i], nu[i] = cavity_and_site(problem, tau, nu, i)[3:]
+    swept = _one_by_one(rows, state)
+    for i, copies in enumerate(weights.copies):
+        for _ in range(ceil(copies)):  # one copy changes its site, and all share the mean
+            site = cavity_and_site(problem, tau, nu, i)[3:]
+            tau[i], nu[i] = tau[i] + (site[0] - tau[i]) / copies, nu[i] + (site[1] - nu[i]) / copies
     np.testing.assert_allclose(swept, [tau, nu], atol=1e-6)
     assert np.abs(swept.tau - state.target.tau).max() > 1e-4  # the order of things matters
 

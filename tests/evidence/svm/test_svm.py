@@ -10,11 +10,11 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
-from truths import assert_close, by_recursion, markov_problem, panels
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.evidence.svm import log_normaliser, normaliser_slope, svm_log_evidence
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
+from truths import assert_close, by_recursion, markov_problem, panels
 from witnesses import central_difference
 
 CELLS = list(product([0.1, 0.7, 2.0, 10.0], [0.1, 1.0, 100.0]))  # C, K0

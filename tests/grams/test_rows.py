@@ -16,10 +16,11 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from bayespoint import Problem, Step, kernel_rows
+from bayespoint import Problem, Step
 from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import KernelRows
+from bayespoint.grams import rows as row_module
 from bayespoint.kernels import CallableKernel, Normalized, kernel_values, with_bias
 
 BY_PRODUCTS = {
@@ -62,14 +63,14 @@ def zeros(rng):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Several tiles and blocks of small problems."""
-    monkeypatch.setattr(kernel_rows, "_COLUMNS", 32)
-    monkeypatch.setattr(kernel_rows, "_ROWS", 16)
-    monkeypatch.setattr(kernel_rows, "_STRIP", 4)
+    monkeypatch.setattr(row_module, "_COLUMNS", 32)
+    monkeypatch.setattr(row_module, "_ROWS", 16)
+    monkeypatch.setattr(row_module, "_STRIP", 4)
 
 
 @pytest.fixture
 def zeros_matter(monkeypatch):
-    monkeypatch.setattr(kernel_rows, "_MANY", 0)
+    monkeypatch.setattr(row_module, "_MANY", 0)
 
 
 def close(values, expected):
@@ -80,7 +81,7 @@ def close(values, expected):
 @pytest.mark.parametrize("name", KERNELS)
 def test_rows_are_those_of_the_gram_matrix(name, X, small_tiles):
     gram = KernelRows(KERNELS[name], X)
-    assert isinstance(gram._tiles, kernel_rows._Products) == (name in BY_PRODUCTS)
+    assert isinstance(gram._tiles, row_module._Products) == (name in BY_PRODUCTS)
     expected = kernel_values(KERNELS[name], X)
     rows = np.array([3, 69, 0, 41, 7])
     close(gram.block(rows), expected[rows])
@@ -133,7 +134,7 @@ def test_a_row_has_the_same_bits_in_any_company(n, features, kind, kernel, rng, 
     if kind != "dense":
         X *= rng.random(X.shape) < 0.2
     gram = KernelRows(kernel, sparse.csr_array(X) if kind == "sparse" else X)
-    assert isinstance(gram._tiles, kernel_rows._Products)
+    assert isinstance(gram._tiles, row_module._Products)
     order = rng.permutation(n)[:300]
     together = gram.block(order)
     assert together.shape == (len(order), n)
@@ -188,7 +189,7 @@ def test_distant_inputs_keep_their_precision(X):
     """Squared distances from inner products would lose all digits far from the origin."""
     far = X + 1000.0
     gram = KernelRows(RBF(1.0), far)
-    assert isinstance(gram._tiles, kernel_rows._Products)
+    assert isinstance(gram._tiles, row_module._Products)
     close(gram.block([0, 1]), kernel_values(RBF(1.0), far[:2], far))
     cross = gram.new(far[:5] + 0.1)
     close(cross.columns(np.arange(70)), kernel_values(RBF(1.0), far[:5] + 0.1, far))
@@ -197,22 +198,24 @@ def test_distant_inputs_keep_their_precision(X):
 @pytest.mark.parametrize("name", KERNELS)
 def test_new_points(name, X, rng, small_tiles):
     Z, kernel = rng.normal(size=(23, 4)), KERNELS[name]
-    cross = KernelRows(kernel, X).cross(Z)
+    cross = KernelRows(kernel, X).new(Z)
     which = np.array([5, 1, 60])
     close(cross.columns(which), kernel_values(kernel, Z, X[which]))
     np.testing.assert_allclose(cross.diag, kernel.diag(Z))
     assert len(cross) == 23
-    assert cross.shape == (23, 70)
+    assert cross.cross.shape == (23, 70)
+    np.testing.assert_allclose(cross.cross, kernel_values(kernel, Z, X))
+    np.testing.assert_allclose(cross.among, kernel_values(kernel, Z))
 
 
 @pytest.mark.parametrize("sparse_X", [False, True])
 @pytest.mark.parametrize("sparse_Z", [False, True])
 @pytest.mark.parametrize("matter", [0, 10**9])
 def test_new_points_may_be_sparse(sparse_X, sparse_Z, matter, zeros, monkeypatch):
-    monkeypatch.setattr(kernel_rows, "_MANY", matter)
+    monkeypatch.setattr(row_module, "_MANY", matter)
     kernel = DotProduct(1.0) ** 2
     X, Z = (sparse.csr_array(zeros) if yes else zeros for yes in (sparse_X, sparse_Z))
-    cross = KernelRows(kernel, X).cross(Z[:9])
+    cross = KernelRows(kernel, X).new(Z[:9])
     close(cross.columns(np.arange(3)), kernel_values(kernel, zeros[:9], zeros[:3]))
     np.testing.assert_allclose(cross.diag, kernel.diag(zeros[:9]))
 
@@ -224,7 +227,7 @@ def test_columns_are_computed_once(X):
         calls.append(1)
         return A @ B.T
 
-    cross = KernelRows(CallableKernel(kernel), X).cross(X[:3])
+    cross = KernelRows(CallableKernel(kernel), X).new(X[:3])
     which = np.arange(5)
     first, before = cross.columns(which), len(calls)
     assert cross.columns(which) is first
@@ -238,8 +241,8 @@ def test_any_engine_takes_it(X):
     lazy, dense = Problem(KernelRows(kernel, X), y, Step(softness=1.0)), Problem(kernel(X), y, Step(softness=1.0))
     np.testing.assert_allclose(lazy.diag, dense.diag)
     np.testing.assert_allclose(lazy.dense, dense.dense)
-    np.testing.assert_allclose(lazy.part([1, 4]).dense, dense.part([1, 4]))
-    assert lazy.root is None
+    np.testing.assert_allclose(lazy.gram.part([1, 4]).dense, dense.gram.part([1, 4]).dense)
+    assert isinstance(lazy.gram, KernelRows)
     assert lazy.size == 70
     np.testing.assert_allclose(EP().infer(lazy).mean, EP().infer(dense).mean, rtol=1e-8)
 

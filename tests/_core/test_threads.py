@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from bayespoint import Hinge, Problem, Step, _threads
+from bayespoint import Hinge, Problem, Step
+from bayespoint._core import threads as _threads
 from bayespoint._core.threads import blas_threads_for
 from bayespoint.engines import EP, Billiard, EllipticalSlice
 

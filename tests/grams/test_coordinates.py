@@ -6,7 +6,7 @@ from scipy.stats import norm
 from bayespoint import Problem, Step
 from bayespoint.engines import EP, Billiard, Margin
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.grams import DensePoints, LowRank, NaturalGaussian
+from bayespoint.grams import FeaturePoints, LowRank, NaturalGaussian
 
 
 @pytest.fixture
@@ -61,10 +61,8 @@ def test_sites_of_other_rows_may_come_as_a_prior(rows):
     np.testing.assert_allclose(part.tau, whole.tau[own], rtol=1e-6)
     np.testing.assert_allclose(part.mean_weights, whole.mean_weights, rtol=1e-6)
     np.testing.assert_allclose(part.variance, whole.variance[own], rtol=1e-6)
-    new = np.eye(4)
-    np.testing.assert_allclose(
-        part.at(DensePoints(new, np.ones(4))).latent, whole.at(DensePoints(new, np.ones(4))).latent, rtol=1e-6
-    )
+    new = FeaturePoints(np.eye(4))
+    np.testing.assert_allclose(part.at(new).latent, whole.at(new).latent, rtol=1e-6)
 
 
 def test_a_batch_under_a_prior_by_dense_algebra(rows, rng):
@@ -112,7 +110,7 @@ def test_other_engines_refuse_a_prior(rows, engine):
         (lambda: NaturalGaussian([[np.nan]], [1.0]), "must be finite"),
         (lambda: NaturalGaussian([[-1.0]], [1.0]).mean, "not proper"),
         (lambda: LowRank(np.ones((3, 2)), NaturalGaussian.standard(3)), "3 coordinates, but the rows have 2"),
-        (lambda: EP().infer(Problem(np.eye(2), [1, -1], Step())).natural, "LowRank"),
+        (lambda: EP().infer(Problem(np.eye(2), [1, -1], Step())).gaussian.coordinates, "LowRank"),
     ],
 )
 def test_bad_input_is_one_clear_sentence(make, match):

@@ -7,7 +7,7 @@ from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.distributed import Partition, PartitionedEP, posterior_of
 from bayespoint.engines import EP
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
-from bayespoint.grams import DensePoints, LowRank, NaturalGaussian
+from bayespoint.grams import FeaturePoints, LowRank, NaturalGaussian
 from bayespoint.likelihoods import Logistic
 
 TIGHT = EP(tolerance=1e-10)
@@ -31,11 +31,8 @@ def split(M, targets, count, weights=None):
 
 
 def assert_same(posterior, whole, tolerance=2e-6):
-    new = np.random.default_rng(0).standard_normal((30, posterior.gaussian.coordinates.rank))
-    diag = np.square(new).sum(axis=1)
-    for one, other in zip(
-        posterior.at(DensePoints(new, diag)).latent, whole.at(DensePoints(new, diag)).latent, strict=True
-    ):
+    new = FeaturePoints(np.random.default_rng(0).standard_normal((30, posterior.gaussian.coordinates.rank)))
+    for one, other in zip(posterior.at(new).latent, whole.at(new).latent, strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance)
     assert posterior.log_evidence == pytest.approx(whole.log_evidence, abs=tolerance)
 
@@ -228,10 +225,9 @@ def test_read_outs_of_rows_that_are_not_at_hand(rng):
     likelihood = Step(softness=0.5)
     whole = TIGHT.infer(Problem(LowRank(M), y, likelihood))
     posterior = posterior_of(whole.gaussian.coordinates, likelihood, whole.log_evidence, {"rows": 40})
-    new = rng.standard_normal((6, 4))
-    diag = np.square(new).sum(axis=1)
+    new = FeaturePoints(rng.standard_normal((6, 4)))
     for readout in (readouts.class_probability, readouts.entropy):
-        np.testing.assert_allclose(readout(posterior, new, diag), readout(whole, new, diag), rtol=1e-9)
+        np.testing.assert_allclose(readout(posterior, new), readout(whole, new), rtol=1e-9)
     np.testing.assert_allclose(
         posterior.gaussian.coordinates.precision, whole.gaussian.coordinates.precision, rtol=1e-12
     )

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from test_svm import conditional_truth, joint_truth, naive_truth
-from truths import by_recursion
 
 from bayespoint import Hinge, Problem
 from bayespoint.evidence.svm import svm_evidence_gradient
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import LowRank
 from bayespoint.kernels import contract_gradient
+from truths import by_recursion
 from witnesses import central_difference
 
 X = np.array([[0.0], [0.7], [1.1]])
@@ -50,7 +50,7 @@ def test_draws_follow_the_exact_gradient(kind, C, seed):
     found = estimates(gradient)
     assert_within_errors(found, truth)
     np.testing.assert_allclose(
-        contract_gradient(KERNEL, X, gradient.gram()), [one.value for one in found[1:]], rtol=1e-8, atol=1e-10
+        contract_gradient(KERNEL, X, gradient.by_gram()), [one.value for one in found[1:]], rtol=1e-8, atol=1e-10
     )
 
 
@@ -95,7 +95,7 @@ def test_a_smooth_kernel_that_is_singular_up_to_rounding(seed):
     w = np.random.default_rng(1).standard_normal((400_000, 12))
 
     def by_draws(log_scale):  # the same coordinates at either length scale
-        values, vectors = np.linalg.eigh(problem(log_scale).gram)
+        values, vectors = np.linalg.eigh(problem(log_scale).dense)
         top = np.argsort(values)[::-1][:12]
         signs = np.sign(vectors[0, top] + 1e-12)
         theta = w @ (vectors[:, top] * signs * np.sqrt(np.maximum(values[top], 0))).T
@@ -112,11 +112,11 @@ def test_markov_problems_of_fifty_rows(seed):
     base = markov_problem(50, Hinge(2.0))
 
     def truth(theta):
-        return by_recursion(Problem(np.exp(theta[1]) * base.gram, base.y, Hinge(2.0 * float(np.exp(theta[0])))))
+        return by_recursion(Problem(np.exp(theta[1]) * base.dense, base.y, Hinge(2.0 * float(np.exp(theta[0])))))
 
     expected = central_difference(truth, np.zeros(2))
     gradient = svm_evidence_gradient(base, seed, "naive", "sampled", draws=20_000)
-    assert_within_errors([gradient.by_c(), gradient.along(base.gram)], expected)
+    assert_within_errors([gradient.by_c(), gradient.along(base.dense)], expected)
 
 
 def test_a_wrong_gradient_is_told(seed):

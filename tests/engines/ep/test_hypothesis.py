@@ -36,7 +36,7 @@ def test_every_posterior_is_proper(problem):
     assert np.all(posterior.variance > 0)
     assert np.all(posterior.leave_one_out.variance > 0)
     assert np.isfinite(posterior.mean).all()
-    assert np.isfinite(posterior.evidence_gradient.gram()).all()
+    assert np.isfinite(posterior.evidence_gradient.by_gram()).all()
 
 
 @given(problems())

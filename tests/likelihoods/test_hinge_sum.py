@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from test_logistic import Tilted, arrays, assert_site, assert_slope
 
 from bayespoint import Hinge, Problem
 from bayespoint.engines import EP
@@ -11,7 +12,6 @@ from bayespoint.exceptions import InvalidProblemError
 from bayespoint.likelihoods import HingeSum
 from bayespoint.problem import Weights
 from bayespoint.tuning import Model, infer
-from test_logistic import Tilted, arrays, assert_site, assert_slope
 from witnesses import central_difference
 
 SLOPES = [0.01, 0.7, 2.0, 10.0]
