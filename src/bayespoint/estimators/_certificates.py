@@ -223,7 +223,7 @@ def _with_learned_prior(estimator: Any, delta: float, rows: Any, choices: int) -
     else:
         weights = _weights(estimator, rows)
         priors = [
-            engine.infer(Problem(p.part(rows), p.y[rows], p.likelihood, weights, check=False))
+            engine.infer(Problem(p.gram.part(rows), p.y[rows], p.likelihood, weights, check=False))
             for p in (posterior.problem for posterior in posteriors)
         ]
     result = certify(posteriors, delta, priors=priors, prior_rows=rows, choices=choices, basis=basis)
