@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from bayespoint import BayesPointClassifier
 from bayespoint.bounds import Certificate, binomial_bound
 from bayespoint.exceptions import InferenceWarning
-from bayespoint.uses.selection import BoundSearch
+from bayespoint.uses import BoundSearch
 from datasets import Split, digits, generate, load_arrays
 from findings import Findings, Number, Statement
 from sizes import Size

@@ -17,7 +17,7 @@ from bayespoint.distributed import Partition, PartitionedEP, dask_partitions
 from bayespoint.engines import EP, Billiard
 from bayespoint.evidence import log_evidence
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.grams import DensePoints, LowRank
+from bayespoint.grams import FeaturePoints, LowRank
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -138,9 +138,7 @@ def same_as_one_machine(posteriors, X, y, likelihood, weights=None):
     M = with_bias(X)
     for posterior, labels in zip(posteriors, signs(y), strict=True):
         whole = EP(tolerance=1e-9).infer(Problem(LowRank(M), labels, likelihood, weights))
-        for one, other in zip(
-            *(p.at(DensePoints(M, np.square(M).sum(1))).latent for p in (posterior, whole)), strict=True
-        ):
+        for one, other in zip(*(p.at(FeaturePoints(M)).latent for p in (posterior, whole)), strict=True):
             np.testing.assert_allclose(one, other, atol=2e-6)
         assert posterior.log_evidence == pytest.approx(whole.log_evidence, abs=1e-6)
 

@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from grams import GRAMS, SIZE, WEIGHTS, at_new, dense_problem_of, new_points, problem_of, spanned
 from scipy.special import ndtr
 
 from bayespoint import Hinge, Logistic, Problem, Step, engines, readouts
@@ -26,6 +25,7 @@ from bayespoint.engines import (
 )
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import LowRank, NaturalGaussian
+from grams import GRAMS, SIZE, WEIGHTS, at_new, dense_problem_of, new_points, problem_of, spanned
 
 LIKELIHOODS = {
     "hard": Step(),

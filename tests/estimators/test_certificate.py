@@ -234,7 +234,7 @@ def test_draws_have_no_bound_on_their_mean(engine, blobs):
     model = fixed(noise=0.1, engine="ep").fit(X, y)
     drawn = Billiard(draws=20).infer(model.posterior_.problem, rng=0)
     model.set_params(engine=engine)
-    model.posterior_ = drawn
+    model.fitted_ = model.fitted_.with_posteriors([drawn])
     with refused("No certificate: the bound for draws is on their vote, .*decision='vote'"):
         model.certificate()
 
@@ -251,7 +251,7 @@ def test_points_that_are_not_draws_from_the_posterior_are_refused(engine, blobs)
     """Once wrong: the divergence of the exact posterior says nothing about a vote of corners or of one long path."""
     X, y = blobs
     model = fixed(engine="ep").fit(X, y)
-    model.posterior_ = engine.infer(model.posterior_.problem, rng=0)
+    model.fitted_ = model.fitted_.with_posteriors([engine.infer(model.posterior_.problem, rng=0)])
     model.set_params(engine=engine, decision="vote", random_state=0)
     with refused("No certificate"):
         model.certificate()
@@ -329,7 +329,7 @@ def test_test_rows_have_as_many_features(blobs):
 def assert_certified_with(certificate, part, rows, delta=0.05):
     """The bound is that of the certificate's classifier against a classifier fitted on the prior's rows alone."""
     expected = bounds.certify(
-        certificate.classifier._posteriors, delta, priors=part._posteriors, prior_rows=rows, basis="any"
+        certificate.classifier.fitted_.posteriors, delta, priors=part.fitted_.posteriors, prior_rows=rows, basis="any"
     )
     assert certificate.gibbs.value == pytest.approx(expected.gibbs.value, rel=1e-6)
     assert certificate.bayes_point.value == pytest.approx(expected.bayes_point.value, rel=1e-6)
@@ -485,7 +485,7 @@ def test_the_draws_of_the_bound_are_those_at_new_rows(model, classes, blobs, tri
     sign = np.sign(y[others] - 0.5) if classes == 2 else np.where(y[others, None] == np.arange(3), 1.0, -1.0)
     drawn = ndtr(-sign * mean / np.sqrt(variance)).mean(axis=0).sum()  # of several classes one error each
     assert certificate.gibbs.terms["training error"] == pytest.approx(drawn, rel=1e-6)
-    posteriors = certificate.classifier._posteriors
+    posteriors = certificate.classifier.fitted_.posteriors
     without = sum(gibbs_error(posterior, others, with_residual=False) for posterior in posteriors)
     assert abs(drawn - without) > 0.01
 

@@ -68,11 +68,11 @@ def test_low_rank_is_switched_on_where_it_pays_and_says_so(rng):
 
 
 def test_too_many_rows_for_too_few_landmarks_are_warned_about(rng, monkeypatch):
-    from bayespoint import bases
+    from bayespoint.grams import views
 
-    monkeypatch.setattr(bases, "_MANY", 100)
-    monkeypatch.setattr(bases, "_TOO_MANY", 200)
-    monkeypatch.setattr(bases, "_LARGEST", 20)
+    monkeypatch.setattr(views, "_MANY_ROWS", 100)
+    monkeypatch.setattr(views, "_TOO_MANY_ROWS", 200)
+    monkeypatch.setattr(views, "_MOST_LANDMARKS", 20)
     X, y = waves(rng, 300)
     with pytest.warns(InferenceWarning, match=r"rank 20 for 300 rows.*raise max_rank"):
         BayesPointClassifier(RBF(0.1), optimizer=None).fit(X, y)
@@ -89,9 +89,9 @@ def test_tuning_on_landmarks_ends_near_the_exact_tuning(rng):
 
 
 def test_a_tuned_machine_climbs_on_a_sample(rng, monkeypatch):
-    from bayespoint.estimators import _svc
+    from bayespoint.estimators import _fit
 
-    monkeypatch.setattr(_svc, "_SAMPLED", 80)
+    monkeypatch.setattr(_fit, "_SAMPLED", 80)
     X, y = waves(rng, 200)
     model = BayesianSVC(optimizer="evidence", max_rank=60, random_state=0).fit(X, y)
     assert model.approximation_.rows == 200
@@ -103,7 +103,7 @@ def test_linear_kernels_go_by_their_features(rng):
     X = rng.standard_normal((1200, 4))
     y = X @ [1.0, 1.0, 0.0, -1.0] + 0.5 * rng.standard_normal(1200) > 0
     exact, fast = (BayesPointClassifier("linear", max_rank=r).fit(X, y) for r in (None, "auto"))
-    assert fast.posterior_.problem.root.shape == (1200, 5)
+    assert fast.posterior_.problem.gram.factor.shape == (1200, 5)
     assert fast.log_evidence_ == pytest.approx(exact.log_evidence_, abs=1e-3)
     np.testing.assert_allclose(fast.predict_proba(X), exact.predict_proba(X), atol=1e-3)
     np.testing.assert_allclose(fast.loo_proba_, exact.loo_proba_, atol=1e-3)
@@ -139,12 +139,12 @@ def test_a_wrong_rank_is_one_clear_sentence(value, rng):
 
 
 def test_predictions_come_in_blocks(rng, monkeypatch):
-    from bayespoint.estimators import _base
+    from bayespoint.estimators import _fitted
 
     X, y = waves(rng, 60)
     new, _ = waves(rng, 2500)
     model = BayesPointClassifier(optimizer=None).fit(X, y)
     whole = model.predict_proba(new), model.latent(new).variance
-    monkeypatch.setattr(_base, "_VALUES", 1)
+    monkeypatch.setattr(_fitted, "_VALUES", 1)
     np.testing.assert_allclose(model.predict_proba(new), whole[0], atol=1e-12)
     np.testing.assert_allclose(model.latent(new).variance, whole[1], atol=1e-12)

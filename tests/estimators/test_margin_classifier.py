@@ -16,7 +16,8 @@ from sklearn.svm import SVC
 from bayespoint import GaussianMarginClassifier
 from bayespoint.bounds import gaussian_divergence, mcallester_bound, seeger_bound
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
-from bayespoint.uses.selection import BoundSearch, certify
+from bayespoint.grams import Dense, LowRank
+from bayespoint.uses import BoundSearch, certify
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +85,11 @@ def test_rows_as_a_factor_and_as_a_gram_matrix(rows):
     X, y = rows
     linear = GaussianMarginClassifier(eta=0.9, C=0.3, tolerance=1e-10).fit(X, y)
     as_kernel = GaussianMarginClassifier(lambda A, B: A @ B.T, eta=0.9, C=0.3, tolerance=1e-10).fit(X, y)
-    assert linear.posterior_.problem.root is not None
-    assert as_kernel.posterior_.problem.root is None
+    assert isinstance(linear.posterior_.problem.gram, LowRank)
+    assert isinstance(as_kernel.posterior_.problem.gram, Dense)
     np.testing.assert_allclose(as_kernel.predict_proba(X + 0.1), linear.predict_proba(X + 0.1), atol=1e-7)
     few = GaussianMarginClassifier(eta=0.9, C=0.3, tolerance=1e-10).fit(X[:4], ["a", "b", "a", "b"])
-    assert few.posterior_.problem.root is None  # fewer rows than features: the Gram matrix is smaller
+    assert isinstance(few.posterior_.problem.gram, Dense)  # fewer rows than features: the Gram matrix is smaller
     spread = np.einsum("ij,jk,ik->i", X[:4], few.covariance_, X[:4])
     no_offset = GaussianMarginClassifier(eta=0.9, C=0.3, bias=0.0).fit(X[:4], ["a", "b", "a", "b"])
     assert spread.shape == (4,)

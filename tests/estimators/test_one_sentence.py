@@ -7,12 +7,14 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC
 
-from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Hinge, Problem, Step, _memory, bases
+from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Hinge, Problem, Step
+from bayespoint._core import memory as _memory
 from bayespoint.engines import EP, Billiard, Corners, Margin
 from bayespoint.engines.laplace import support_vectors
-from bayespoint.engines.margin import LOST, Factor, gaussian_margin
+from bayespoint.engines.margin import Factor, gaussian_margin
+from bayespoint.engines.margin.solver import LOST
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.grams import LowRank
+from bayespoint.grams import LowRank, views
 
 ESTIMATORS = [BayesPointClassifier, BayesianSVC, GaussianMarginClassifier]
 
@@ -266,11 +268,11 @@ def test_a_hinge_is_not_told_to_be_softer():
 
 def test_the_exact_matrix_of_many_rows_is_not_recommended(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 3))
-    for name, value in (("_MANY", 10), ("_TOO_MANY", 20), ("_LARGEST", 5)):
-        monkeypatch.setattr(bases, name, value)
+    for name, value in (("_MANY_ROWS", 10), ("_TOO_MANY_ROWS", 20), ("_MOST_LANDMARKS", 5)):
+        monkeypatch.setattr(views, name, value)
     kernel = RBF(0.5)
     with pytest.warns(InferenceWarning, match=r"raise max_rank, or set it to None for the exact Gram matrix\.$"):
-        bases.choose_view(kernel, X, "auto")
-    monkeypatch.setattr(bases, "_BEARABLE", 50)
+        views.choose_view(kernel, X, "auto")
+    monkeypatch.setattr(views, "_BEARABLE", 50)
     with pytest.warns(InferenceWarning, match=r"at most; raise max_rank\.$"):
-        bases.choose_view(kernel, X, "auto")
+        views.choose_view(kernel, X, "auto")

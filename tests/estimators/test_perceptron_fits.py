@@ -79,7 +79,7 @@ def test_more_permutations_later(digits):
 
 @pytest.mark.filterwarnings("ignore:.*raise softness")  # a tuned amplitude leaves little softness beside it
 def test_two_classes_soft_and_tuned(rng, monkeypatch):
-    monkeypatch.setattr("bayespoint.estimators._base._SAMPLED", 150)
+    monkeypatch.setattr("bayespoint.estimators._fit._SAMPLED", 150)
     X = rng.standard_normal((500, 2))
     y = np.where(X[:, 0] ** 2 + X[:, 1] + 0.3 * rng.standard_normal(500) > 1, "yes", "no")
     model = BayesPointClassifier(engine=Perceptrons(permutations=5, max_epochs=200), random_state=0).fit(X, y)

@@ -43,7 +43,7 @@ def test_wide_sparse_rows_are_compared_as_they_were_given(rng):
     """Coordinates of equal rows need not be equal to the last bit."""
     X = sparse.random_array((30, 400), density=0.1, rng=rng, format="csr")
     model = fixed("linear").fit(sparse.vstack([X, X], format="csr"), np.arange(60) % 2)
-    assert model._points_.isometry is not None
+    assert model.fitted_.points.isometry is not None
     with refused("rows of class 0 are 15 rows, each there 2 times"):
         model.certificate()
 

@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+
+from bayespoint import Hinge, Problem, Step
+from bayespoint.evidence import _paths, log_evidence
+from bayespoint.exceptions import InferenceWarning
 from truths import (
     assert_close,
     assert_exact,
@@ -18,10 +22,6 @@ from truths import (
     two_latents,
     wedge,
 )
-
-from bayespoint import Hinge, Problem, Step
-from bayespoint.evidence import _paths, log_evidence
-from bayespoint.exceptions import InferenceWarning
 
 SMOOTH = [Step(0.1), Step(0.0, 0.5), Step(0.1, 0.5), Hinge(2.0)]
 WEIGHTS = (2.0, 0.5, 1.0, 3.0)

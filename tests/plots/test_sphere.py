@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bayespoint.plots._sphere import Map, along, arcs, cell_outline, first_wall, tangents, trace_ball, unit
+from bayespoint.plots._sphere import Map, arcs, cell_outline, tangents
+from bayespoint.uses.version_space import along, first_wall, trace_ball, unit
 
 
 @pytest.fixture

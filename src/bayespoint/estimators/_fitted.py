@@ -25,7 +25,16 @@ _VALUES = 2**25  # kernel values of new points held at a time
 
 
 class TrainingRows(NamedTuple):
-    """The rows behind a posterior, as the user had them."""
+    """The rows behind a posterior, as the user had them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from bayespoint import BayesPointClassifier
+    >>> X, y = make_moons(20, random_state=0)
+    >>> BayesPointClassifier(optimizer=None).fit(X, y).fitted_.rows.n_rows
+    20
+    """
 
     labels: Any
     sample_weight: Array | None
@@ -78,6 +87,15 @@ class Fitted:
         What of the prior was learned from the training rows.
     is_tuned : bool
         Whether hyper-parameters were chosen by the training rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> fitted = BayesPointClassifier(optimizer=None).fit(X, y).fitted_
+    >>> len(fitted.posteriors), fitted.n_rows
+    (3, 150)
     """
 
     model: Model

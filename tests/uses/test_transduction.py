@@ -25,7 +25,8 @@ def test_joint_probabilities_are_orthants(softness, data, rng):
     kernel = 4.0 * RBF(1.0)
     cross = kernel(new, X) + 1.0
     posterior = model.posterior_
-    covariance = kernel(new) + 1.0 - posterior.factor.explain_jointly(np.asfortranarray(cross.T))
+    points = DensePoints(cross, np.full(3, 5.0), kernel(new) + 1.0)
+    _, covariance = posterior.gaussian.jointly_at(points)
     mean = cross @ posterior.alpha
     for labels, p, se in zip(found.labels, found.probability, found.se, strict=True):
         signs = np.where(labels == "up", 1.0, -1.0)
@@ -67,7 +68,7 @@ def test_the_closest_classifier_by_brute_force(data, rng):
     sample = rng.uniform(-2, 2, size=(300, 2))
     found = closest_classifier(model, sample)
     cross = 4.0 * RBF(1.0)(sample, X) + 1.0
-    outputs, _ = model.posterior_.at(DensePoints(cross, np.full(300, 5.0))).outputs
+    outputs = model.posterior_.at(DensePoints(cross, np.full(300, 5.0))).outputs
     signs = outputs.reshape(-1, 300) > 0
     vote = model.set_params(decision="vote").predict(sample) == "up"
     assert found.disagreement <= (signs != vote).mean(axis=1).min() + 1e-9

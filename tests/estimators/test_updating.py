@@ -9,7 +9,7 @@ from bayespoint.engines import EP, Billiard
 from bayespoint.engines.ep import add_row
 from bayespoint.estimators import updated
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.grams import DensePoints, LowRank
+from bayespoint.grams import DensePoints, FeaturePoints, LowRank
 
 LIKELIHOODS = [Step(softness=1.0), Step(), Step(noise=0.1), Step(noise=0.05, softness=0.3), Hinge(2.0)]
 
@@ -27,18 +27,15 @@ def test_ten_rows_one_by_one_are_a_fit(likelihood, rng):
     gram = 4.0 * RBF(0.8)(X) + 1.0
     posterior = EP(tolerance=1e-9).infer(Problem(gram[:60, :60], y[:60], likelihood))
     for i in range(60, 70):
-        posterior = add_row(posterior, gram[i, :i], gram[i, i], y[i])
+        posterior = add_row(posterior, DensePoints(gram[[i], :i], gram[[i], i]), y[i])
     whole = EP(tolerance=1e-9).infer(Problem(gram, y, likelihood))
     np.testing.assert_allclose(posterior.mean, whole.mean, atol=1e-6)
     np.testing.assert_allclose(posterior.variance, whole.variance, atol=1e-6)
     assert posterior.log_evidence == pytest.approx(whole.log_evidence, abs=1e-8)
     new, _ = waves(rng, 20)
     cross = 4.0 * RBF(0.8)(new, X) + 1.0
-    np.testing.assert_allclose(
-        posterior.at(DensePoints(cross, np.full(20, 5.0))).latent,
-        whole.at(DensePoints(cross, np.full(20, 5.0))).latent,
-        atol=1e-6,
-    )
+    points = DensePoints(cross, np.full(20, 5.0))
+    np.testing.assert_allclose(posterior.at(points).latent, whole.at(points).latent, atol=1e-6)
     assert posterior.info["updates"] in ("one row", "parallel")
 
 
@@ -48,7 +45,7 @@ def test_a_surprise_starts_over(rng):
     gram = 50.0 * RBF(5.0)(X)
     before = EP().infer(Problem(gram, y, Step(softness=0.1)))
     longer = np.block([[gram, gram[:, :1]], [gram[:1], gram[:1, :1]]])
-    after = add_row(before, gram[0], gram[0, 0], -y[0])
+    after = add_row(before, DensePoints(gram[:1], gram[:1, 0]), -y[0])
     whole = EP().infer(Problem(longer, np.r_[y, -y[0]], Step(softness=0.1)))
     np.testing.assert_allclose(after.mean, whole.mean, atol=1e-5)
 
@@ -57,14 +54,20 @@ def test_a_row_that_tells_nothing(rng):
     """Its kernel values are next to nothing: no site moves, its own neither."""
     X, y = waves(rng, 20)
     before = EP().infer(Problem(RBF(0.8)(X), y, Step(softness=1.0)))
-    after = add_row(before, np.zeros(20), 1e-6, 1.0)
+    after = add_row(before, DensePoints(np.zeros((1, 20)), [1e-6]), 1.0)
     np.testing.assert_allclose(after.mean[:20], before.mean, atol=1e-6)
 
 
-def test_low_rank_rows_are_refused_by_the_dense_update():
-    posterior = EP().infer(Problem(LowRank(np.eye(2)), [1, -1], Step()))
-    with pytest.raises(InvalidProblemError, match="dense problem only"):
-        add_row(posterior, np.ones(2), 1.0, 1.0)
+@pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
+def test_a_row_of_a_factor_is_a_fit(likelihood, rng):
+    factor = rng.standard_normal((12, 3))
+    y = np.where(factor[:, 0] > 0, 1.0, -1.0)
+    before = EP(tolerance=1e-9).infer(Problem(LowRank(factor[:11]), y[:11], likelihood))
+    after = add_row(before, FeaturePoints(factor[11:]), y[11], tolerance=1e-9)
+    whole = EP(tolerance=1e-9).infer(Problem(LowRank(factor), y, likelihood))
+    np.testing.assert_allclose(after.mean, whole.mean, atol=1e-6)
+    np.testing.assert_allclose(after.mean_weights, whole.mean_weights, atol=1e-6)
+    assert after.log_evidence == pytest.approx(whole.log_evidence, abs=1e-7)
 
 
 @pytest.mark.parametrize("max_rank", [None, 40])
@@ -112,9 +115,9 @@ def test_draws_are_weighted(softness, rng):
     more = updated(some, X[40:], y[40:], random_state=1)
     whole = BayesPointClassifier(**settings, random_state=2).fit(X, y)
     new, _ = waves(rng, 30)
-    cross, diag = whole._basis_.new(4.0 * RBF(0.8) + 1.0)(new), np.full(30, 5.0)
-    ours, theirs = (readouts.vote(model.posterior_, DensePoints(cross, diag)) for model in (more, whole))
-    error = readouts.monte_carlo_error(readouts.vote, whole.posterior_, DensePoints(cross, diag))
+    points = DensePoints(4.0 * RBF(0.8)(new, X) + 1.0, np.full(30, 5.0))
+    ours, theirs = (readouts.vote(model.posterior_, points) for model in (more, whole))
+    error = readouts.monte_carlo_error(readouts.vote, whole.posterior_, points)
     assert np.all(np.abs(ours - theirs) < 6 * np.sqrt(error**2 + 0.5 / more.posterior_.info["effective"] * 0.25) + 1e-3)
     np.testing.assert_allclose(more.posterior_.latents[..., -1] * y[40] > 0 if softness == 0 else True, True)
     gram = more.posterior_.white.factor @ more.posterior_.white.factor.T
@@ -142,7 +145,7 @@ def test_draws_with_landmarks_keep_their_residuals(rng):
     )
     some = model.fit(X[:39], y[:39])
     more = updated(some, X[39:], y[39:], random_state=0).posterior_
-    basis = some._basis_.over(X)
+    basis = some.fitted_.view.over(X)
     gram = basis.gram(4.0 * RBF(0.8) + 1.0)
     np.testing.assert_allclose(more.problem.residual, gram.residual, atol=1e-9)
     whole = Billiard(draws=2000, chains=2).infer(Problem(gram, y, some.likelihood_), rng=1)
