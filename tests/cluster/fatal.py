@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bayespoint import Step
-from bayespoint.engines import EP
+from bayespoint.engines import EP, Engine
 
 
 def die_once(marker, home):
@@ -22,14 +22,14 @@ def die_once(marker, home):
 
 
 @dataclass(frozen=True)
-class FatalEngine:
+class FatalEngine(Engine):
     """An engine whose worker dies at the first inference."""
 
     marker: str
     engine: Any = field(default_factory=EP)
     home: int = field(default_factory=os.getpid)
 
-    def infer(self, problem, rng=None):
+    def infer(self, problem, rng=None, *, start=None):
         die_once(self.marker, self.home)
         return self.engine.infer(problem, rng)
 

@@ -100,7 +100,7 @@ def quick(engine, kind, gram, weights):
 
 
 def test_the_table_names_every_engine():
-    assert sorted(TABLE) == sorted(ENGINES) == sorted(engines.__all__)
+    assert sorted([*TABLE, "Engine"]) == sorted([*ENGINES, "Engine"]) == sorted(engines.__all__)
 
 
 def test_every_engine_can_be_imported_by_name():

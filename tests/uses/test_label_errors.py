@@ -209,7 +209,7 @@ def test_rows_of_weight_zero_are_skipped_but_counted(two_blobs):
     weight = np.ones(60)
     weight[[0, 1, 17, 30]] = 0.0
     model = BayesPointClassifier(noise=0.05).fit(X, y, sample_weight=weight)
-    np.testing.assert_array_equal(model._kept_rows_, np.flatnonzero(weight))
+    np.testing.assert_array_equal(model.fitted_.rows.kept, np.flatnonzero(weight))
     errors = find_label_errors(model)
     assert set(errors.rows) == set(np.flatnonzero(weight))
     assert set(errors.rows[:2]) == {3, 40}
@@ -217,7 +217,7 @@ def test_rows_of_weight_zero_are_skipped_but_counted(two_blobs):
     assert errors.mask().shape == (60,)
     plain = find_label_errors(BayesPointClassifier(noise=0.05).fit(X[weight > 0], y[weight > 0]))
     np.testing.assert_allclose(errors.probability, plain.probability, rtol=1e-6)
-    del model._kept_rows_
+    del model.fitted_.rows.kept
     with pytest.raises(InvalidProblemError, match="4 rows had weight zero"):
         find_label_errors(model)
 

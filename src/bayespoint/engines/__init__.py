@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from .base import Engine
 from .ep import EP
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "ClassicBilliard",
     "Corners",
     "EllipticalSlice",
+    "Engine",
     "GibbsSampler",
     "Laplace",
     "Margin",

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import engines
 from .._core.typing import Array, RandomState
 from ..bounds import Certificate
-from ..engines import EP
+from ..engines import EP, Engine
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.views import may_take_landmarks
@@ -37,7 +37,7 @@ _OPTIONAL = ("loo_proba_", "members_", "member_weights_", "n_seen_", "class_coun
 def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
     """An engine by its name at the border, with its default settings; engine objects as they are."""
     found = getattr(engines, table[engine])() if isinstance(engine, str) and engine in table else engine
-    if isinstance(found, type) or not hasattr(found, "infer"):
+    if not isinstance(found, Engine):
         names = ", ".join(map(repr, [*more, *table]))
         hint = f": write {found.__name__}()" if isinstance(found, type) and hasattr(found, "infer") else ""
         raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {engine!r}{hint}.")

@@ -38,8 +38,8 @@ def fit_partitions(estimator: Any, recipe: Recipe, X: Any, y: Any, sample_weight
     engine = recipe.partitions
     if engine is None:
         raise InvalidProblemError(
-            f"{type(estimator).__name__} takes arrays of dask only with a kernel of inputs and expectation propagation: "
-            "compute them first, or use BayesPointClassifier(engine='ep')."
+            f"This {type(estimator).__name__} does not take arrays of dask: compute them first, or use "
+            "BayesPointClassifier(engine='ep') with a kernel of inputs."
         )
     rng = as_generator(0 if recipe.random_state is None else recipe.random_state)
     found = gather_sample(X, y, _SAMPLE, seed=int(rng.integers(2**32)), sample_weight=sample_weight)
