@@ -1,7 +1,7 @@
 """Read-outs: short functions of a posterior.
 
-New points enter as `bayespoint.grams.NewPoints`: `DensePoints` of kernel values with the training points, `FeaturePoints`
-of a low-rank problem, or whatever a view makes of them. Every read-out works for every posterior; `monte_carlo_error`
+New points enter as `bayespoint.grams.NewPoints`: `DensePoints` of kernel values with the training points,
+`FeaturePoints` of a low-rank problem, or whatever a view makes of them. Every read-out works for every posterior; `monte_carlo_error`
 gives its standard error on draws.
 """
 

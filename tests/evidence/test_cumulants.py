@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
-from truths import by_quadrature, by_recursion, markov_problem, rbf_problem
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.engines import EP
@@ -15,6 +14,7 @@ from bayespoint.evidence import cumulant_correction
 from bayespoint.evidence._cumulants import _cumulants
 from bayespoint.evidence.svm import svm_log_evidence
 from bayespoint.grams import LowRank
+from truths import by_quadrature, by_recursion, markov_problem, rbf_problem
 
 LIKELIHOODS = [Hinge(0.5), Hinge(2.0), Hinge(10.0), Step(noise=0.1), Step(softness=0.3)]
 

@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.stats import norm
-from truths import methods_for, rbf_problem
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.engines import EP
 from bayespoint.evidence import Estimate, _paths, log_evidence
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
+from truths import methods_for, rbf_problem
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.1, 0.5), Hinge(2.0)]
 FLAT = np.array([[1.0, 0.0], [0.6, 0.8], [-0.8, 0.6]])  # three points of the plane

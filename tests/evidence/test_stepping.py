@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from truths import rbf_problem
 
 from bayespoint import Problem, Step
 from bayespoint.evidence import _stepping
 from bayespoint.evidence._bridge import effective_share, tempered
 from bayespoint.evidence._paths import Draws, PriorPath, Tempered
 from bayespoint.evidence._stepping import Walk, explore
+from truths import rbf_problem
 
 
 class Squeeze(Tempered):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 from scipy.stats import kstest, norm, truncnorm
-from truths import orthant_by_genz, rbf_problem
 
 from bayespoint import Step
 from bayespoint.evidence import _tilting
 from bayespoint.evidence._tilting import sobol_log_weights, tilt, tilted_draws
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.likelihoods._normal import hazard
+from truths import orthant_by_genz, rbf_problem
 from witnesses import central_difference
 
 

@@ -1,4 +1,4 @@
-"""Rows that stay where they are: expectation propagation over partitions, in this process or with the workers of dask."""
+"""Rows that stay where they are: expectation propagation over partitions, here or with the workers of dask."""
 
 from .engine import PartitionedEP, posterior_of
 from .partitions import Partition, dask_partitions

@@ -57,7 +57,7 @@ def step_probabilities(likelihood: Any, latent: Latent) -> Array:
 class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels.
 
-    `fitted_` is all that a fit found (see `bayespoint.estimators.Fitted`); the other fitted attributes show parts of it.
+    `fitted_` is all that a fit found (see `bayespoint.estimators.Fitted`); other fitted attributes show parts of it.
     """
 
     kernel: Any

@@ -139,8 +139,8 @@ def _warn_if_sorted(before: int, counts: Any, classes: Any) -> None:
     total = int(counts.sum())
     if before < _LONG <= total and np.count_nonzero(counts) == 1:
         warnings.warn(
-            f"The first {total} rows all have the label {classes[np.argmax(counts)]}: a stream sorted by label misleads "
-            "the posterior; shuffle the rows.",
+            f"The first {total} rows all have the label {classes[np.argmax(counts)]}: a stream sorted by label "
+            "misleads the posterior; shuffle the rows.",
             InferenceWarning,
             stacklevel=4,
         )

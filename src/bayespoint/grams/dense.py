@@ -168,8 +168,8 @@ class DensePoints:
         cross, diag = np.asarray(self.cross, dtype=np.float64), np.asarray(self.diag, dtype=np.float64)
         if cross.ndim != 2 or diag.shape != cross.shape[:1]:
             raise InvalidProblemError(
-                f"New points are a matrix of kernel values, one row a point, and one value each with itself, got shapes "
-                f"{cross.shape} and {diag.shape}."
+                "New points are a matrix of kernel values, one row a point, and one value each with itself, got "
+                f"shapes {cross.shape} and {diag.shape}."
             )
         object.__setattr__(self, "cross", cross)
         object.__setattr__(self, "diag", diag)

@@ -1,4 +1,4 @@
-"""A Gram matrix by its factor, and the Gaussian that sites make of it: Cholesky in as many dimensions as it has columns."""
+"""A Gram matrix by its factor, and the Gaussian that sites make of it: Cholesky in the dimensions of its columns."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class LowRank:
         return KernelRows(DotProduct(0.0, "fixed"), self._standard().factor)
 
     def _standard(self) -> LowRank:
-        """This matrix if its coordinates are N(0, I)."""
+        """The matrix itself, if its coordinates are N(0, I)."""
         if self.prior is not None:
             raise InvalidProblemError(
                 "Only expectation propagation takes a prior of the coordinates that is not N(0, I): use the EP engine."
@@ -231,7 +231,7 @@ class FeaturePoints:
 
 @dataclass(frozen=True, eq=False)
 class FactorGaussian:
-    """Sites on ``f = M w``: the coordinates have posterior covariance ``(P + M'T M)^-1 = root' root`` and mean `centre`."""
+    """Sites on ``f = M w``: coordinates have posterior covariance ``(P + M'T M)^-1 = root' root`` and mean `centre`."""
 
     gram: LowRank
     tau: Array

@@ -92,7 +92,7 @@ class Gram(Protocol):
         ...
 
     def expansion(self, new: Any, rows: Any, weights: Array) -> Array:
-        """``sum_i weights_i k(z, x_i)`` over training points `rows`: of shape (n_points, n_functions), a column each."""
+        """``sum_i weights_i k(z, x_i)`` over training points `rows`, of shape (n_points, n_functions)."""
         ...
 
     def appended(self, new: Any) -> Gram:
@@ -247,7 +247,7 @@ class OneByOne:
         return float(self.mean @ self.functionals[i]), float(column @ self.functionals[i]), column
 
     def change(self, d_tau: float, d_nu: float, marginal: tuple[float, float, Array]) -> None:
-        """Change the site of a marginal: ``mean += column (d_nu - d_tau m) / (1 + d_tau v)``, and the same for the covariance."""
+        """Change the site of a marginal: ``mean += column (d_nu - d_tau m) / (1 + d_tau v)``, likewise the covariance."""
         m, v, column = marginal
         self.mean += column * ((d_nu - d_tau * m) / (1 + d_tau * v))
         self.covariance = blas.dger(-d_tau / (1 + d_tau * v), column, column, a=self.covariance, overwrite_a=1)

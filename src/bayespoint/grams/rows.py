@@ -154,7 +154,7 @@ class KernelRows:
         return KernelRows(self.kernel, stacked(self.X, new.Z))
 
     def by_rows(self) -> KernelRows:
-        """This matrix."""
+        """The matrix itself."""
         return self
 
     @property

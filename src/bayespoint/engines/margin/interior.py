@@ -57,6 +57,7 @@ class Point(NamedTuple):
 
     @property
     def gap(self) -> float:
+        """Certified distance from the optimum, beside the objective or one."""
         return relative_gap(self.primal, self.dual)
 
 
