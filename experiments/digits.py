@@ -32,7 +32,7 @@ def classifiers(
 ) -> list[ExpandedPosterior]:
     """Perceptrons of each class against the rest."""
     problems = [Problem(rows, np.where(labels == c, 1.0, -1.0), Step(softness=softness)) for c in range(CLASSES)]
-    return engine.infer_together(problems, seed)
+    return engine.infer_all(problems, seed)
 
 
 def outputs(posteriors: Sequence[ExpandedPosterior], Z: np.ndarray) -> np.ndarray:

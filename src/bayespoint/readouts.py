@@ -1,8 +1,8 @@
 """Read-outs: short functions of a posterior.
 
 New points enter as `bayespoint.grams.NewPoints`: `DensePoints` of kernel values with the training points,
-`FeaturePoints` of a low-rank problem, or whatever a view makes of them. Every read-out works for every posterior; `monte_carlo_error`
-gives its standard error on draws.
+`FeaturePoints` of a low-rank problem, or whatever a view makes of them. Every read-out works for every posterior;
+`monte_carlo_error` gives its standard error on draws.
 """
 
 from __future__ import annotations

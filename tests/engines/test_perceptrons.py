@@ -77,7 +77,7 @@ def test_it_is_algorithm_1(likelihood, kind):
     kernel = KERNEL(X)
     gram = {"array": kernel, "lazy": KernelRows(KERNEL, X), "low rank": LowRank(Dense(kernel).root())}[kind]
     walls = kernel + likelihood.softness * np.eye(len(X))
-    found = Perceptrons(permutations=4).infer_together(problems_of(likelihood, gram), rng=7)
+    found = Perceptrons(permutations=4).infer_all(problems_of(likelihood, gram), rng=7)
     for c, posterior in enumerate(found):
         y = posterior.problem.y
         expected = np.array([algorithm_1(walls, y, permutation_of(7, c, k, len(X))) for k in range(4)])
@@ -93,11 +93,11 @@ def test_it_is_algorithm_1(likelihood, kind):
 @pytest.mark.processor
 def test_one_problem_is_the_first_of_many():
     first = problems_of()[0]
-    same([Perceptrons(5).infer(first, rng=1)], Perceptrons(5).infer_together(problems_of(), rng=1)[:1])
+    same([Perceptrons(5).infer(first, rng=1)], Perceptrons(5).infer_all(problems_of(), rng=1)[:1])
 
 
 def test_permutations_lead_to_different_classifiers():
-    found = Perceptrons(6).infer_together(problems_of(), rng=0)
+    found = Perceptrons(6).infer_all(problems_of(), rng=0)
     alphas = np.concatenate([posterior.alpha[0] for posterior in found])
     assert len(np.unique(alphas, axis=0)) == 18
 
@@ -114,8 +114,8 @@ def small_tiles(monkeypatch):
 @pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
 def test_a_small_store_finds_the_same(rows, likelihood, small_tiles):
     megabytes = rows * 4 * len(X) / 1e6
-    large = Perceptrons(5).infer_together(problems_of(likelihood), rng=0)
-    small = Perceptrons(5, cache_size=megabytes).infer_together(problems_of(likelihood), rng=0)
+    large = Perceptrons(5).infer_all(problems_of(likelihood), rng=0)
+    small = Perceptrons(5, cache_size=megabytes).infer_all(problems_of(likelihood), rng=0)
     same(large, small)
     assert small[0].info["rows_computed"] > large[0].info["rows_computed"] >= len(large[0].support)
 
@@ -125,7 +125,7 @@ def test_a_store_holds_what_it_may(small_tiles, monkeypatch):
     stores = []
     make = perceptrons._Store.__init__
     monkeypatch.setattr(perceptrons._Store, "__init__", lambda self, *args: (stores.append(self), make(self, *args))[1])
-    Perceptrons(5, cache_size=20 * 4 * len(X) / 1e6).infer_together(problems_of(), rng=0)
+    Perceptrons(5, cache_size=20 * 4 * len(X) / 1e6).infer_all(problems_of(), rng=0)
     (store,) = stores
     assert store.values.shape == (20, len(X))
     held = np.flatnonzero(store.slots >= 0)
@@ -136,8 +136,8 @@ def test_a_store_holds_what_it_may(small_tiles, monkeypatch):
 @pytest.mark.processor
 @pytest.mark.parametrize("engine", [Perceptrons(5, n_jobs=1), Perceptrons(5, n_jobs=3), Perceptrons(5, n_jobs=-1)])
 def test_threads_find_the_same(engine, small_tiles):
-    same(Perceptrons(5).infer_together(problems_of(), rng=0), engine.infer_together(problems_of(), rng=0))
-    same(Perceptrons(5).infer_together(problems_of(), 0), Perceptrons(5).infer_together(problems_of(), 0, n_jobs=2))
+    same(Perceptrons(5).infer_all(problems_of(), rng=0), engine.infer_all(problems_of(), rng=0))
+    same(Perceptrons(5).infer_all(problems_of(), 0), Perceptrons(5).infer_all(problems_of(), 0, n_jobs=2))
 
 
 @pytest.mark.processor
@@ -155,9 +155,9 @@ def walls_of():
 
 @pytest.mark.processor
 def test_workers_without_shared_memory_find_the_same():
-    here = Perceptrons(5).infer_together(problems_of(), rng=0)
+    here = Perceptrons(5).infer_all(problems_of(), rng=0)
     with parallel_config(backend="loky", n_jobs=2):
-        there = Perceptrons(5).infer_together(problems_of(), rng=0)
+        there = Perceptrons(5).infer_all(problems_of(), rng=0)
     same(here, there)
     assert there[0].info["rows_computed"] > here[0].info["rows_computed"]  # each worker had a store of its own
 
@@ -166,9 +166,9 @@ def test_workers_without_shared_memory_find_the_same():
 @pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
 def test_more_permutations_can_be_added(likelihood):
     problems = problems_of(likelihood)
-    some = Perceptrons(2).infer_together(problems, rng=0)
-    more = Perceptrons(3).infer_together(problems, rng=0, start=some)
-    fresh = Perceptrons(5).infer_together(problems, rng=0)
+    some = Perceptrons(2).infer_all(problems, rng=0)
+    more = Perceptrons(3).infer_all(problems, rng=0, start=some)
+    fresh = Perceptrons(5).infer_all(problems, rng=0)
     same(more, fresh)
     for one, other in zip(more, fresh, strict=True):
         for name in ("epochs", "mistakes", "separated"):
@@ -181,15 +181,15 @@ def test_more_permutations_can_be_added(likelihood):
 def test_sparse_inputs_find_nearly_the_same():
     sparse_gram = KernelRows(KERNEL, sparse.csr_array(X))
     for one, other in zip(
-        Perceptrons(3).infer_together(problems_of(gram=sparse_gram), rng=0),
-        Perceptrons(3).infer_together(problems_of(), rng=0),
+        Perceptrons(3).infer_all(problems_of(gram=sparse_gram), rng=0),
+        Perceptrons(3).infer_all(problems_of(), rng=0),
         strict=True,
     ):
         np.testing.assert_array_equal(coefficients(one), coefficients(other))
 
 
 def test_one_support_for_all_classes(rng):
-    found = Perceptrons(3).infer_together(problems_of(), rng=0)
+    found = Perceptrons(3).infer_all(problems_of(), rng=0)
     assert all(posterior.support is found[0].support for posterior in found)
     used = np.any([posterior.alpha[0].any(axis=0) for posterior in found], axis=0)
     np.testing.assert_array_equal(found[0].support, np.flatnonzero(used))
@@ -286,13 +286,13 @@ def test_a_time_budget_ends_the_search(gram):
 def test_perceptrons_out_of_time_are_returned_as_they_are(small_tiles):
     engine = Perceptrons(5, time_budget=0.0)
     with pytest.warns(InferenceWarning, match=r"^The time budget of 0 s ended when 0 of 15 perceptrons "):
-        found = engine.infer_together(problems_of(), rng=0)
+        found = engine.infer_all(problems_of(), rng=0)
     assert all(np.isfinite(posterior.latents).all() for posterior in found)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(
-            Perceptrons(5, time_budget=1000.0).infer_together(problems_of(), rng=0),
-            Perceptrons(5).infer_together(problems_of(), rng=0),
+            Perceptrons(5, time_budget=1000.0).infer_all(problems_of(), rng=0),
+            Perceptrons(5).infer_all(problems_of(), rng=0),
         )
 
 
@@ -318,17 +318,17 @@ def test_it_refuses_problems_that_do_not_belong_together():
     one, two = Problem(np.eye(2), [1, -1], Step()), Problem(2 * np.eye(2), [1, -1], Step())
     match = r"^Problems to be solved together must share [^\n]*\.$"
     with pytest.raises(InvalidProblemError, match=match):
-        Perceptrons().infer_together([one, two])
+        Perceptrons().infer_all([one, two])
     with pytest.raises(InvalidProblemError, match=match):
-        Perceptrons().infer_together([one, Problem(one.gram, [1, 1], Step(softness=1.0))])
+        Perceptrons().infer_all([one, Problem(one.gram, [1, 1], Step(softness=1.0))])
     with pytest.raises(InvalidProblemError, match=r"^There must be at least one problem"):
-        Perceptrons().infer_together([])
+        Perceptrons().infer_all([])
     match = r"^start must hold an earlier result for each problem, [^\n]*\.$"
     earlier = Perceptrons(2).infer(one, rng=0)
     with pytest.raises(InvalidProblemError, match=match):
         Perceptrons().infer(Problem(one.gram, [1, 1], Step()), start=earlier)
     with pytest.raises(InvalidProblemError, match=match):
-        Perceptrons().infer_together([one, one], start=[earlier])
+        Perceptrons().infer_all([one, one], start=[earlier])
 
 
 @pytest.mark.parametrize(

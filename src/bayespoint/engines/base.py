@@ -9,6 +9,7 @@ from joblib import delayed
 
 from .._core.parallel import in_parallel
 from .._core.random import as_generator
+from ..exceptions import InvalidProblemError
 from ..problem import Problem
 
 __all__ = ["Engine"]
@@ -21,6 +22,12 @@ class Engine:
 
     Attributes
     ----------
+    takes : frozenset of str or None
+        Kinds of likelihoods (`Likelihood.kind`) that it can do; None for any.
+    takes_weights, takes_residual : bool
+        Whether rows may have weights, and variances of their own.
+    refusal : str
+        The sentence for all other likelihoods.
     is_exact : bool
         Whether draws are from the posterior itself.
     gives_evidence : bool
@@ -37,6 +44,10 @@ class Engine:
     (True, True)
     """
 
+    takes: ClassVar[frozenset[str] | None] = None
+    takes_weights: ClassVar[bool] = True
+    takes_residual: ClassVar[bool] = True
+    refusal: ClassVar[str] = ""
     is_exact: ClassVar[bool] = False
     gives_evidence: ClassVar[bool] = False
     wants_rows: ClassVar[bool] = False
@@ -45,6 +56,16 @@ class Engine:
     def infer(self, problem: Problem, rng: Any = None, *, start: Any = None) -> Any:
         """The posterior of a problem; `start` is what a similar problem ended with."""
         raise NotImplementedError
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem of a kind that was not declared."""
+        if self.takes is not None and problem.likelihood.kind not in self.takes:
+            raise InvalidProblemError(self.refusal)
+        name = type(self).__name__
+        if problem.weights is not None and not self.takes_weights:
+            raise InvalidProblemError(f"{name} know no weights: leave them out, or use another engine.")
+        if problem.residual is not None and not self.takes_residual:
+            raise InvalidProblemError(f"{name} know no residuals: leave them out, or use another engine.")
 
     def infer_all(
         self, problems: Sequence[Problem], rng: Any = None, *, start: Any = None, n_jobs: int | None = None

@@ -89,6 +89,8 @@ class Billiard(Engine):
     max_events: int = 1_000_000
     n_jobs: int | None = None
 
+    takes: ClassVar[frozenset[str]] = frozenset({"hard", "noise", "soft", "soft noise", "hinge"})
+    refusal: ClassVar[str] = "Billiard samples Step and Hinge likelihoods: use EllipticalSlice or EP for others."
     is_exact: ClassVar[bool] = True
     can_grow: ClassVar[bool] = True
 
@@ -113,6 +115,7 @@ class Billiard(Engine):
         -------
         SampledPosterior
         """
+        self.check(problem)
         self.announce(problem.size)
         with blas_threads_for(problem.size):
             return self._infer(problem, rng, start)
@@ -206,11 +209,10 @@ class Walls(NamedTuple):
         weights = problem.exponents
         if isinstance(likelihood, Hinge):
             loop, energy = _fly_hinges, likelihood.C * weights
-        elif isinstance(likelihood, Step):
+        else:
+            assert isinstance(likelihood, Step)
             q = likelihood.noise
             loop, energy = _fly_steps, weights * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
-        else:
-            raise InvalidProblemError(f"Billiard samples Step and Hinge likelihoods, not {type(likelihood).__name__}.")
         problem.refuse_weights_of_noise()
         gram, diag, y = problem.dense, problem.diag + white.softness, problem.y
         if isinstance(likelihood, Hinge) and white.is_soft:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -58,6 +58,9 @@ class ClassicBilliard(Engine):
     tau_max: float = 1e3
     draws: int = 1000
 
+    takes: ClassVar[frozenset[str]] = frozenset({"hard", "soft"})
+    refusal: ClassVar[str] = "ClassicBilliard plays in version space: use a Step likelihood with noise=0."
+
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, max_bounces=1, tolerance=1e-300, tau_max=1e-300)
 
@@ -76,8 +79,7 @@ class ClassicBilliard(Engine):
         SampledPosterior
             With the paper's centre of mass as its `centre`, scaled to the mean of a draw from the posterior.
         """
-        if getattr(problem.likelihood, "noise", 1.0) != 0.0:
-            raise InvalidProblemError("ClassicBilliard plays in version space: use a Step likelihood with noise=0.")
+        self.check(problem)
         problem.refuse_weights_of_noise()
         white = problem.whitened()
         if white.dimension < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import lapack
@@ -31,6 +31,9 @@ class Corners(Engine):
     array([ 0.7071, -0.7071])
     """
 
+    takes: ClassVar[frozenset[str]] = frozenset({"hard", "soft"})
+    refusal: ClassVar[str] = "Corners belong to version space: use a Step likelihood with noise=0."
+
     def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
         """The corners as draws; their mean is the Bayes point.
 
@@ -46,8 +49,7 @@ class Corners(Engine):
         SampledPosterior
             One chain with a draw for each corner.
         """
-        if getattr(problem.likelihood, "noise", 1.0) != 0.0:
-            raise InvalidProblemError("Corners belong to version space: use a Step likelihood with noise=0.")
+        self.check(problem)
         n = problem.size
         problem.refuse_weights_of_noise()
         walls = problem.dense + np.diag(problem.own)

@@ -18,7 +18,6 @@ from .._core.parallel import in_parallel
 from .._core.random import as_generator
 from .._core.settings import check_at_least
 from .._core.typing import Array
-from ..exceptions import InvalidProblemError
 from ..grams.whitening import Whitened
 from ..likelihoods import Step
 from ..posteriors import SampledPosterior
@@ -62,6 +61,8 @@ class GibbsSampler(Engine):
     thin: int = 1
     n_jobs: int | None = None
 
+    takes: ClassVar[frozenset[str]] = frozenset({"hard", "noise", "soft", "soft noise"})
+    refusal: ClassVar[str] = "GibbsSampler samples Step likelihoods alone: use EllipticalSlice."
     is_exact: ClassVar[bool] = True
     can_grow: ClassVar[bool] = True
 
@@ -70,8 +71,7 @@ class GibbsSampler(Engine):
 
     def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
-        if not isinstance(problem.likelihood, Step):
-            raise InvalidProblemError("GibbsSampler samples Step likelihoods alone: use EllipticalSlice.")
+        self.check(problem)
         problem.refuse_weights_of_noise()
         white = problem.whitened()
         origin = starting_position(problem, white)
@@ -87,7 +87,8 @@ class GibbsSampler(Engine):
 def _run_chain(
     engine: GibbsSampler, problem: Problem, white: Whitened, start: Array, rng: np.random.Generator
 ) -> Array:
-    q = getattr(problem.likelihood, "noise", 0.0)
+    assert isinstance(problem.likelihood, Step)
+    q = problem.likelihood.noise
     energy = problem.exponents * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
     # Step 1: an arbitrary starting point of unit length
     w = start if start.any() else rng.standard_normal(white.dimension)

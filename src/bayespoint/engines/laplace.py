@@ -15,7 +15,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -286,6 +286,9 @@ class Laplace(Engine):
     tolerance: float = 1e-10
     max_rounds: int = 200
 
+    takes: ClassVar[frozenset[str]] = frozenset({"hinge"})
+    refusal: ClassVar[str] = "A support vector machine has a hinge: use Hinge(C)."
+
     def __post_init__(self) -> None:
         check_at_least(self, max_rounds=1)
 
@@ -307,6 +310,7 @@ class Laplace(Engine):
             ``info["support"]`` holds the `SupportVectors`.
         """
         with blas_threads_for(problem.size):
+            self.check(problem)
             weights = None if start is None else problem.y * start.alpha
             found = support_vectors(problem, self.tolerance, self.max_rounds, weights)
             return _posterior(problem, found, self)

@@ -85,6 +85,10 @@ class Perceptrons(Engine):
     time_budget: float | None = None
     n_jobs: int | None = None
 
+    takes: ClassVar[frozenset[str]] = frozenset({"hard", "soft"})
+    takes_weights: ClassVar[bool] = False
+    takes_residual: ClassVar[bool] = False
+    refusal: ClassVar[str] = "Perceptrons live in version space: use a Step likelihood with noise=0."
     wants_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -133,7 +137,7 @@ class Perceptrons(Engine):
         list of ExpandedPosterior
             With one `support`, so that kernel values of new points are computed once for all.
         """
-        _check(problems, start)
+        _check(self, problems, start)
         engine = self if n_jobs is None else replace(self, n_jobs=n_jobs)
         walls = _Walls(
             problems[0].gram.by_rows(),
@@ -194,16 +198,11 @@ class _Found(NamedTuple):
     computed: Ints
 
 
-def _check(problems: Sequence[Problem], start: Sequence[ExpandedPosterior] | None) -> None:
+def _check(engine: Perceptrons, problems: Sequence[Problem], start: Sequence[ExpandedPosterior] | None) -> None:
     if not problems:
         raise InvalidProblemError("There must be at least one problem to solve.")
-    if problems[0].residual is not None:
-        raise InvalidProblemError("A perceptron knows no residuals: leave them out, or use another engine.")
     for problem in problems:
-        if getattr(problem.likelihood, "noise", 1.0) != 0.0:
-            raise InvalidProblemError("Perceptrons live in version space: use a Step likelihood with noise=0.")
-        if problem.weights is not None:
-            raise InvalidProblemError("A perceptron knows no weights: leave them out, or use another engine.")
+        engine.check(problem)
         if not _same_rows(problem.gram, problems[0].gram) or problem.likelihood != problems[0].likelihood:
             raise InvalidProblemError("Problems to be solved together must share one Gram matrix and one likelihood.")
     if start is not None and (

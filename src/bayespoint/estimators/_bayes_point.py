@@ -400,7 +400,7 @@ class BayesPointClassifier(KernelClassifier):
         best = super()._climb(model, part, engine, rng, on_iteration)
         if "noise" not in model.free:
             return best
-        noisy = replace(model, likelihood=replace(model.likelihood, noise=_MANY_FLIPS))  # type: ignore[arg-type]
+        noisy = replace(model, likelihood=replace(model.likelihood, noise=_MANY_FLIPS))  # type: ignore[type-var]
         other = super()._climb(noisy, part, engine, rng, on_iteration)
         return max(best, other, key=lambda one: -np.inf if (v := one.log_evidence) is None or v > 0 else v)
 

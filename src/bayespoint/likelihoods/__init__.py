@@ -17,8 +17,7 @@ For the read-outs: ``score(mean, var)``, ``log_probability(mean, var)`` and ``di
 from .hinge import Hinge
 from .hinge_sum import HingeSum
 from .logistic import Logistic
+from .protocol import Likelihood
 from .step import Step
-
-Likelihood = Step | Hinge | Logistic
 
 __all__ = ["Hinge", "HingeSum", "Likelihood", "Logistic", "Step"]

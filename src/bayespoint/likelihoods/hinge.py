@@ -39,6 +39,7 @@ class Hinge(ByLogOdds):
     C: float = 1.0
 
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"C": (1e-3, 1e3)}
+    kind: ClassVar[str] = "hinge"
     is_hard: ClassVar[bool] = False
     is_log_concave: ClassVar[bool] = True
     softness: ClassVar[float] = 0.0

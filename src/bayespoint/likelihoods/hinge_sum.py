@@ -37,6 +37,7 @@ class HingeSum:
     C: float = 1.0
 
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = Hinge.BOUNDS
+    kind: ClassVar[str] = "hinge sum"
     is_hard: ClassVar[bool] = False
     is_log_concave: ClassVar[bool] = False
     softness: ClassVar[float] = 0.0

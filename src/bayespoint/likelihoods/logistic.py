@@ -35,6 +35,7 @@ class Logistic(ByLogOdds):
     C: float = 1.0
 
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"C": (1e-3, 1e3)}
+    kind: ClassVar[str] = "logistic"
     is_hard: ClassVar[bool] = False
     is_log_concave: ClassVar[bool] = True
     softness: ClassVar[float] = 0.0

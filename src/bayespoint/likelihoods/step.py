@@ -61,6 +61,12 @@ class Step:
             raise InvalidProblemError(f"softness must be a finite number of at least 0, got {self.softness!r}.")
 
     @property
+    def kind(self) -> str:
+        """What engines ask for: hard, noise, soft, or soft noise."""
+        parts = (("soft", self.softness), ("noise", self.noise))
+        return " ".join(name for name, value in parts if value) or "hard"
+
+    @property
     def is_hard(self) -> bool:
         """Whether a wrong sign has probability zero, so that version space may be empty."""
         return self.noise == 0.0 and self.softness == 0.0

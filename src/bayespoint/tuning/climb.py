@@ -67,7 +67,7 @@ class Model:
         return replace(
             self,
             kernel=self.kernel.clone_with_theta(theta[:n]),
-            likelihood=replace(self.likelihood, **values),  # type: ignore[arg-type]
+            likelihood=replace(self.likelihood, **values),  # type: ignore[type-var]
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,7 +12,6 @@ from ..._core.settings import check_at_least
 from ..._core.threads import blas_threads_for
 from ...exceptions import InvalidProblemError
 from ...grams.gram import above_rounding, conditioned_on
-from ...likelihoods import Step
 from ...posteriors import EvidenceGradient, GaussianPosterior
 from ...problem import Problem
 from ..base import Engine
@@ -68,6 +67,9 @@ class Margin(Engine):
     tolerance: float = 1e-9
     max_iterations: int = 100
 
+    takes: ClassVar[frozenset[str]] = frozenset({"hard"})
+    refusal: ClassVar[str] = "A Gaussian margin machine asks for signs alone: use Step()."
+
     def __post_init__(self) -> None:
         check_at_least(self, max_iterations=1)
         if not 0.5 <= self.eta < 1:
@@ -111,10 +113,7 @@ class Margin(Engine):
         GaussianPosterior
             Without an evidence. ``info["solution"]`` is the `MarginSolution`.
         """
-        if problem.likelihood != Step():
-            raise InvalidProblemError(
-                f"A Gaussian margin machine asks for signs alone: use Step(), not {problem.likelihood}."
-            )
+        self.check(problem)
         return _posterior(problem, self._solve(problem, start), self)
 
     def _solve(self, problem: Problem, start: GaussianPosterior | None) -> MarginSolution:
