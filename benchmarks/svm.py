@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC
 
 from bayespoint import Hinge, Problem
-from bayespoint.engines.laplace import support_vectors
+from bayespoint.engines.svm import support_vectors
 from bayespoint.evidence import log_evidence
 from bayespoint.evidence.svm import sample_svm_data, svm_log_evidence
 from bayespoint.kernels import kernel_values

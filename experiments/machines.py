@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayespoint import Hinge, Problem
-from bayespoint.engines.laplace import support_vectors
+from bayespoint.engines.svm import support_vectors
 
 
 def hard_margin(gram: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ from scipy.special import ndtr
 from sklearn.svm import SVC
 
 from bayespoint import Hinge, Problem
-from bayespoint.engines.laplace import support_vectors
 from bayespoint.engines.margin import gaussian_margin
+from bayespoint.engines.svm import support_vectors
 from datasets import Split, digits
 
 PHIS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.engines import Billiard
-from bayespoint.engines.laplace import support_vectors
+from bayespoint.engines.svm import support_vectors
 from bayespoint.grams import LowRank
 from findings import Findings, Number, Statement
 from sizes import Size

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bayespoint import Hinge, Problem
-from bayespoint.engines.laplace import support_vectors
+from bayespoint.engines.svm import support_vectors
 from findings import Findings, Statement
 from sizes import Size
 from sollich2002 import toy

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.engines import Laplace
-from bayespoint.engines.laplace import _add_rows, _Signed, _step_of_low_rank, _walk, support_vectors
+from bayespoint.engines.svm import _add_rows, _Signed, _step_of_low_rank, _walk, support_vectors
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from bayespoint.grams import Dense, DensePoints
 from bayespoint.problem import Weights

@@ -119,7 +119,7 @@ def test_eta_of_one_half_is_a_support_vector_machine(rows):
     rival = SVC(kernel="precomputed", C=0.5, tol=1e-10).fit(gram + 0.0, y)
     assert rival.n_support_.sum() > 0
     from bayespoint import Hinge, Problem
-    from bayespoint.engines.laplace import support_vectors
+    from bayespoint.engines.svm import support_vectors
 
     machine = support_vectors(Problem(gram, np.where(y == "yes", 1.0, -1.0), Hinge(0.5)))
     np.testing.assert_allclose(model.latent(X).mean, machine.latents, atol=1e-6)

@@ -10,9 +10,9 @@ from sklearn.svm import SVC
 from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Hinge, Problem, Step
 from bayespoint._core import memory as _memory
 from bayespoint.engines import EP, Billiard, Corners, Margin
-from bayespoint.engines.laplace import support_vectors
 from bayespoint.engines.margin import Factor, gaussian_margin
 from bayespoint.engines.margin.solver import LOST
+from bayespoint.engines.svm import support_vectors
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from bayespoint.grams import LowRank, views
 

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from bayespoint import BayesianSVC, Hinge, Problem
 from bayespoint.engines import EP, Billiard
-from bayespoint.engines.laplace import support_vectors
+from bayespoint.engines.svm import support_vectors
 from bayespoint.exceptions import InvalidProblemError
 
 MODES = ["average", "mean", "map"]

@@ -27,7 +27,7 @@ class Engine:
     takes_weights, takes_residual : bool
         Whether rows may have weights, and variances of their own.
     refusal : str
-        The sentence for all other likelihoods.
+        The sentence for all other likelihoods; braces stand for the likelihood.
     is_exact : bool
         Whether draws are from the posterior itself.
     gives_evidence : bool
@@ -60,7 +60,7 @@ class Engine:
     def check(self, problem: Problem) -> None:
         """Refuse a problem of a kind that was not declared."""
         if self.takes is not None and problem.likelihood.kind not in self.takes:
-            raise InvalidProblemError(self.refusal)
+            raise InvalidProblemError(self.refusal.format(problem.likelihood))
         name = type(self).__name__
         if problem.weights is not None and not self.takes_weights:
             raise InvalidProblemError(f"{name} know no weights: leave them out, or use another engine.")

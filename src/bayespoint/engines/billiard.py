@@ -90,7 +90,7 @@ class Billiard(Engine):
     n_jobs: int | None = None
 
     takes: ClassVar[frozenset[str]] = frozenset({"hard", "noise", "soft", "soft noise", "hinge"})
-    refusal: ClassVar[str] = "Billiard samples Step and Hinge likelihoods: use EllipticalSlice or EP for others."
+    refusal: ClassVar[str] = "Billiard samples Step and Hinge likelihoods, not {}: use EllipticalSlice or EP."
     is_exact: ClassVar[bool] = True
     can_grow: ClassVar[bool] = True
 

@@ -367,7 +367,7 @@ class BayesianSVC(KernelClassifier):
         return replace(best, alternatives=plausible_candidates(best, *args, rng=rng) if self.average else ())
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
-        from ..engines.laplace import support_vectors  # compiles
+        from ..engines.svm import support_vectors  # compiles
 
         attributes, classes, posteriors = super()._attributes(fitted), fitted.classes, fitted.posteriors
         machines = [support_vectors(posterior.problem) for posterior in posteriors]

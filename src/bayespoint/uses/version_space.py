@@ -86,7 +86,7 @@ def sampled_version_space(
     True
     """
     from ..engines.billiard import Billiard  # compiles
-    from ..engines.laplace import support_vectors
+    from ..engines.svm import support_vectors
 
     rows, signs = _checked(X, y)
     rng = as_generator(random_state)

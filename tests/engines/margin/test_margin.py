@@ -8,7 +8,6 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem
-from bayespoint.engines.laplace import support_vectors
 from bayespoint.engines.margin import (
     Dense,
     Factor,
@@ -18,6 +17,7 @@ from bayespoint.engines.margin import (
     margin_geometry,
 )
 from bayespoint.engines.margin.hildreth import hildreth
+from bayespoint.engines.svm import support_vectors
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from bayespoint.grams import Dense as Gram
 from witnesses import central_difference

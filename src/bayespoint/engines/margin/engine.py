@@ -68,7 +68,7 @@ class Margin(Engine):
     max_iterations: int = 100
 
     takes: ClassVar[frozenset[str]] = frozenset({"hard"})
-    refusal: ClassVar[str] = "A Gaussian margin machine asks for signs alone: use Step()."
+    refusal: ClassVar[str] = "A Gaussian margin machine asks for signs alone: use Step(), not {}."
 
     def __post_init__(self) -> None:
         check_at_least(self, max_iterations=1)
