@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint import Hinge, Problem, Step
+from bayespoint import Hinge, Logistic, Problem, Step
 from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, billiard
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
@@ -449,12 +449,8 @@ def test_a_flight_that_never_ends_is_given_up(rng):
 
 
 def test_an_unknown_likelihood_is_refused(rng):
-    class Logistic:
-        softness = 0.0
-        is_hard = False
-
-    with pytest.raises(InvalidProblemError, match=r"^Billiard samples Step and Hinge likelihoods, not Logistic\.$"):
-        SHORT.infer(Problem(np.eye(2), [1, -1], Logistic()), rng=0)
+    with pytest.raises(InvalidProblemError, match=r"^Billiard samples Step and Hinge likelihoods, not Logistic\(C=1"):
+        SHORT.infer(Problem(np.eye(2), [1, -1], Logistic(1.0)), rng=0)
 
 
 def test_a_good_run_is_silent(rng):

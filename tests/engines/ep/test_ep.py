@@ -338,9 +338,10 @@ def test_sweeps_of_copies_and_powers_are_those_of_dense_algebra(step, rng):
     assert state.error == pytest.approx(np.sqrt(problem.weights.copies @ change), rel=1e-5)
     swept = _one_by_one(rows, state)
     for i, copies in enumerate(weights.copies):
-        for _ in range(ceil(copies)):  # one copy changes its site, and all share the mean
+        turns = ceil(copies)  # a share of the copies changes its site, then the next one looks
+        for _ in range(turns):
             site = cavity_and_site(problem, tau, nu, i)[3:]
-            tau[i], nu[i] = tau[i] + (site[0] - tau[i]) / copies, nu[i] + (site[1] - nu[i]) / copies
+            tau[i], nu[i] = tau[i] + (site[0] - tau[i]) / turns, nu[i] + (site[1] - nu[i]) / turns
     np.testing.assert_allclose(swept, [tau, nu], atol=1e-6)
     assert np.abs(swept.tau - state.target.tau).max() > 1e-4  # the order of things matters
 
