@@ -72,7 +72,7 @@ def test_reading_a_posterior_does_not_change_it(solve):
 def test_a_variance_never_falls_below_rounding(solve):
     posterior = solve(Step())
     _, variance = posterior.latent(posterior.problem.gram, np.zeros(25))
-    assert np.all(variance == 0)
+    assert np.all((variance > 0) & (variance < 1e-300))
 
 
 @pytest.mark.parametrize("engine", [EP(), Billiard(draws=4000)], ids=["gaussian", "draws"])

@@ -46,6 +46,11 @@ class Weights(NamedTuple):
         with np.errstate(invalid="ignore"):
             return cls(copies, total / copies)
 
+    def effective(self) -> Weights:
+        """The same in proportion, as many rows in all as weights so unequal are worth: (sum w)^2 / sum w^2 (Kish)."""
+        total = self.total
+        return Weights.of(total * total.sum() / np.square(total).sum())
+
     def and_one(self) -> Weights:
         """With one more row of weight one."""
         return Weights(np.r_[self.copies, 1.0], np.r_[self.power, 1.0])

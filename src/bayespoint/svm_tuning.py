@@ -28,31 +28,11 @@ from .posteriors import GaussianPosterior
 from .problem import Problem, Weights, as_generator
 from .tuning import Candidate, Model, infer, infer_quietly
 
-__all__ = ["at_fixed_product", "is_no_better_than_a_coin", "maximise_normalised_evidence", "normalise"]
+__all__ = ["at_fixed_product", "maximise_normalised_evidence", "normalise"]
 
 _FIRST, _LONGEST, _SHORTEST = 0.3, 0.7, 0.03  # steps of log-parameters
 _LONGER, _SHORTER = 1.3, 0.5
 _LOWEST, _HIGHEST = 0.05, 50.0  # of C
-
-
-def is_no_better_than_a_coin(candidate: Candidate) -> bool:
-    """Whether the labels are as probable under equal odds, up to a nat: then the naive evidence has found nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint import Hinge
-    >>> from bayespoint.engines import EP
-    >>> from bayespoint.svm_tuning import is_no_better_than_a_coin
-    >>> from bayespoint.tuning import Model, infer
-    >>> X, y = np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
-    >>> is_no_better_than_a_coin(infer(Model(1e-4 * RBF(1.0), Hinge(0.1)), X, [y], None, EP()))
-    True
-    """
-    rows = sum(float(posterior.problem.exponents.sum()) for posterior in candidate.posteriors)
-    assert candidate.log_evidence is not None
-    return candidate.log_evidence < 1.0 - rows * float(np.log(2))
 
 
 def maximise_normalised_evidence(

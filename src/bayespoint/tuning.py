@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 from scipy.optimize import minimize
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Sum
 
 from ._parallel import in_parallel
 from ._threads import blas_threads_for
@@ -18,6 +18,7 @@ from ._typing import Array
 from .bases import as_basis
 from .engines.ep import EP
 from .exceptions import InferenceWarning, InvalidProblemError
+from .kernels import with_bias
 from .likelihoods import Likelihood
 from .posteriors import GaussianPosterior, Posterior
 from .problem import Problem, Weights, as_generator
@@ -25,7 +26,7 @@ from .problem import Problem, Weights, as_generator
 _NOWHERE = 1e10  # negative log-evidence where there is none
 _POLISHED = 60  # rows up to which the maximum is followed down to rounding: cheap there, and as reproducible
 
-__all__ = ["Candidate", "Model", "infer", "maximise_evidence"]
+__all__ = ["Candidate", "Model", "infer", "is_no_better_than_a_coin", "maximise_evidence", "rebiased"]
 
 
 @dataclass(frozen=True)
@@ -226,6 +227,57 @@ def maximise_evidence(
     if len(targets[0]) <= _POLISHED and not climb.stopped:
         climb.polish(model, engine)
     return infer(climb.best.model, X, targets, weights, engine, start=climb.best, n_jobs=n_jobs)
+
+
+def is_no_better_than_a_coin(candidate: Candidate) -> bool:
+    """Whether the labels are as probable under equal odds, up to a nat: then the evidence has found nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Hinge
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.tuning import Model, infer, is_no_better_than_a_coin
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
+    >>> is_no_better_than_a_coin(infer(Model(1e-4 * RBF(1.0), Hinge(0.1)), X, [y], None, EP()))
+    True
+    """
+    rows = sum(float(posterior.problem.exponents.sum()) for posterior in candidate.posteriors)
+    assert candidate.log_evidence is not None
+    return candidate.log_evidence < 1.0 - rows * float(np.log(2))
+
+
+def rebiased(model: Model, X: Any, targets: Sequence[Array], weights: Weights | None, engine: EP) -> Model:
+    """The same model with the bias of largest evidence, all else held: what the weights of classes may decide.
+
+    Weights of classes say how probable the classes are to be, not how many rows there are: they have a word on the
+    constant, which is what classes differ by before any row is looked at, and none on the kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Step
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.kernels import with_bias
+    >>> from bayespoint.problem import Weights
+    >>> from bayespoint.tuning import Model, rebiased
+    >>> X, y = np.linspace(-2, 2, 20)[:, None], np.repeat([-1.0, 1.0], 10)
+    >>> model = Model(with_bias(RBF(0.1), 0.1, tuned=True), Step(softness=1.0))
+    >>> rebiased(model, X, [y], Weights.of(np.where(y > 0, 100.0, 0.01)), EP()).kernel
+    RBF(length_scale=0.1) + 5.23**2
+    """
+    shape, bias = model.kernel.k1, model.kernel.k2
+    if not bias.constant_value:
+        return model
+    held = shape.clone_with_theta(shape.theta)
+    held.set_params(**{f"{parameter.name}_bounds": "fixed" for parameter in held.hyperparameters})
+    start = np.sqrt(np.mean(held.diag(as_basis(X).X)))  # a bias that is small beside the rest has no slope to climb
+    free = with_bias(held, float(start), tuned=True)
+    best = maximise_evidence(replace(model, kernel=free, free=()), X, targets, weights, engine=engine)
+    found = ConstantKernel(best.model.kernel.k2.constant_value, bias.constant_value_bounds)
+    return replace(model, kernel=Sum(shape, found))
 
 
 def _possible(candidate: Candidate) -> float:

@@ -34,7 +34,7 @@ __all__ = ["EP"]
 
 _SETTLED = 1e-3  # an error that rounding can leave on an ill-conditioned Gram matrix, and that no figure shows
 _ALARMING = 5e-2  # an error, over all sites together, that may show in probabilities
-_TURNS = 20  # copies of a row that are updated one after the other; more of them share the way in equal steps
+_TURNS = 20  # of the copies of a row, one after the other; more of them move in groups
 _PATIENCE = 15  # sweeps without progress after which a settled result is taken
 
 
@@ -339,16 +339,17 @@ def _copies_in_turn(rows: _Rows, i: int, marginal: _Marginal, tau: float, nu: fl
     """The site of a row's copies after each of them had its turn, as rows of their own have.
 
     A copy moves the marginal before the next one looks at it; all of them at once overshoot by their number. What the
-    shared site is after a turn is the mean of the copies' sites.
+    shared site is after a turn is the mean of the copies' sites. Many copies take their turn in equal groups.
     """
     copies, one = float(rows.copies[i]), slice(i, i + 1)
-    for _ in range(min(ceil(copies), _TURNS)):
+    turns = min(ceil(copies), _TURNS)
+    for _ in range(turns):
         precision = 1 / marginal.var - tau
         if not precision > 0:
             break
         cavity_mean = np.array([(marginal.mean / marginal.var - nu) / precision])
         _, t, v = rows.match(cavity_mean, np.array([1 / precision]), one)
-        d_tau, d_nu = t[0] - tau, v[0] - nu
+        d_tau, d_nu = copies / turns * (t[0] - tau), copies / turns * (v[0] - nu)
         grown = 1 + d_tau * marginal.var
         if not (np.isfinite(d_tau + d_nu) and grown > 1e-8):
             break

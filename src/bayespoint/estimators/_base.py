@@ -25,7 +25,7 @@ from ..kernel_rows import CrossRows
 from ..kernels import kernel_values, with_bias
 from ..posteriors import ExpandedPosterior, GaussianPosterior, Latent, Posterior, SampledPosterior
 from ..problem import Weights, as_generator, check_gram
-from ..tuning import Candidate, Model, infer, maximise_evidence
+from ..tuning import Candidate, Model, infer, is_no_better_than_a_coin, maximise_evidence, rebiased
 from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from ._certificates import seen_by_prior
 from ._inputs import Points
@@ -282,14 +282,21 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ) -> Candidate:
         """Hyper-parameters by the evidence asked for: the one way to them, whatever the kind of fit."""
         approximate = engine if isinstance(engine, EP) else EP()
-        return self._climb(model, self._part_to_climb(model, points, data, engine), approximate, rng, on_iteration)
+        part = self._part_to_climb(model, points, data, engine, data.own_weights)
+        best = self._climb(model, part, approximate, rng, on_iteration)
+        if self.class_weight is None or data.weights is None:
+            return best
+        if is_no_better_than_a_coin(best):  # rows that count alike have no say: those that are to count may have one
+            part = self._part_to_climb(model, points, data, engine, data.weights.effective())
+            best = self._climb(model, part, approximate, rng, on_iteration)
+        weighted = self._part_to_climb(best.model, points, data, engine, data.weights)
+        return replace(best, model=rebiased(best.model, *weighted, approximate))
 
-    def _part_to_climb(self, model: Model, points: Points, data: TrainingSet, engine: Any) -> tuple[Any, ...]:
-        """Points, labels and weights to choose the kernel by: all of them, or a sample if that would take too long.
-
-        Classes have no weights here, see `TrainingSet.own_weights`.
-        """
-        limit, n, weights = self._climbs_by(engine), len(data.y), data.own_weights
+    def _part_to_climb(
+        self, model: Model, points: Points, data: TrainingSet, engine: Any, weights: Weights | None
+    ) -> tuple[Any, ...]:
+        """Points, labels and weights to choose the kernel by: all of them, or a sample if that would take too long."""
+        limit, n = self._climbs_by(engine), len(data.y)
         if limit is None:
             return self._basis(model, points.plain, None, rough=True), data.targets, weights
         if n <= limit:

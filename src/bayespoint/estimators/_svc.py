@@ -22,7 +22,7 @@ from ..kernels import amplitude, make_kernel, with_bias
 from ..likelihoods import Hinge
 from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights, as_generator
-from ..tuning import Candidate, Model
+from ..tuning import Candidate, Model, is_no_better_than_a_coin
 from ._base import KernelClassifier, named_engine
 from ._certificates import CertifiedMixin
 from ._inputs import Points
@@ -354,7 +354,7 @@ class BayesianSVC(CertifiedMixin, KernelClassifier):
         if self.evidence != "naive":
             from .. import svm_tuning  # compiles
 
-            if svm_tuning.is_no_better_than_a_coin(best):
+            if is_no_better_than_a_coin(best):
                 best = svm_tuning.maximise_normalised_evidence(
                     model, *args, kind=self.evidence, rng=rng, n_jobs=self.n_jobs, on_iteration=on_iteration
                 )
