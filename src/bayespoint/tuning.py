@@ -248,7 +248,7 @@ def is_no_better_than_a_coin(candidate: Candidate) -> bool:
     return candidate.log_evidence < 1.0 - rows * float(np.log(2))
 
 
-def rebiased(model: Model, X: Any, targets: Sequence[Array], weights: Weights | None, engine: EP) -> Model:
+def rebiased(model: Model, X: Any, targets: Sequence[Array], weights: Weights | None, *, engine: EP) -> Model:
     """The same model with the bias of largest evidence, all else held: what the weights of classes may decide.
 
     Weights of classes say how probable the classes are to be, not how many rows there are: they have a word on the
@@ -265,7 +265,7 @@ def rebiased(model: Model, X: Any, targets: Sequence[Array], weights: Weights | 
     >>> from bayespoint.tuning import Model, rebiased
     >>> X, y = np.linspace(-2, 2, 20)[:, None], np.repeat([-1.0, 1.0], 10)
     >>> model = Model(with_bias(RBF(0.1), 0.1, tuned=True), Step(softness=1.0))
-    >>> rebiased(model, X, [y], Weights.of(np.where(y > 0, 100.0, 0.01)), EP()).kernel
+    >>> rebiased(model, X, [y], Weights.of(np.where(y > 0, 100.0, 0.01)), engine=EP()).kernel
     RBF(length_scale=0.1) + 5.23**2
     """
     shape, bias = model.kernel.k1, model.kernel.k2

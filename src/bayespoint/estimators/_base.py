@@ -290,7 +290,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             part = self._part_to_climb(model, points, data, engine, data.weights.effective())
             best = self._climb(model, part, approximate, rng, on_iteration)
         weighted = self._part_to_climb(best.model, points, data, engine, data.weights)
-        return replace(best, model=rebiased(best.model, *weighted, approximate))
+        return replace(best, model=rebiased(best.model, *weighted, engine=approximate))
 
     def _part_to_climb(
         self, model: Model, points: Points, data: TrainingSet, engine: Any, weights: Weights | None
