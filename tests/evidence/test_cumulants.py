@@ -96,4 +96,4 @@ def test_a_correction_that_is_not_small_is_left_out(monkeypatch):
 
 def test_sites_that_still_move_are_not_corrected():
     posterior = EP().infer(rbf_problem(10, Hinge(2.0)))
-    assert cumulant_correction(replace(posterior, info={"error": 0.1})) == 0
+    assert cumulant_correction(replace(posterior, error=0.1)) == 0

@@ -247,7 +247,7 @@ class OneByOne:
         return float(self.mean @ self.functionals[i]), float(column @ self.functionals[i]), column
 
     def change(self, d_tau: float, d_nu: float, marginal: tuple[float, float, Array]) -> None:
-        """Change the site of a marginal, ``mean += column (d_nu - d_tau m) / (1 + d_tau v)``; the covariance likewise."""
+        """Change the site of a marginal: ``mean += column (d_nu - d_tau m) / (1 + d_tau v)``, and the covariance."""
         m, v, column = marginal
         self.mean += column * ((d_nu - d_tau * m) / (1 + d_tau * v))
         self.covariance = blas.dger(-d_tau / (1 + d_tau * v), column, column, a=self.covariance, overwrite_a=1)

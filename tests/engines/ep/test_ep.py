@@ -306,7 +306,7 @@ def test_one_site_at_a_time_reaches_the_same_fixed_point(step, rng):
     for _ in range(30):
         state, _ = TIGHT._sequential(rows, state)
     assert state.error < 1e-7
-    assert_same(posterior_of_state(problem, rows, state, {}), TIGHT.infer(problem), 1e-6)
+    assert_same(posterior_of_state(problem, rows, state, {}, TIGHT), TIGHT.infer(problem), 1e-6)
 
 
 def cavity_and_site(problem, tau, nu, i):
