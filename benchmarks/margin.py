@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint.engines.margin import Dense, Factor, gaussian_margin
+from bayespoint.engines.margin import DenseGeometry, FactorGeometry, gaussian_margin
 from bayespoint.engines.margin.hildreth import hildreth
 
 
@@ -55,7 +55,7 @@ def against_a_conic_solver(columns):
     print(f"{'d':>5s}{'ours':>10s}{'steps':>7s}{'Clarabel':>10s}{'ratio':>8s}{'objectives differ by':>22s}")
     for d in columns:
         X, y = data(100, d)
-        found, ours = timed(lambda: gaussian_margin(Factor(X), y, 1.0, 1.0), 5)  # noqa: B023
+        found, ours = timed(lambda: gaussian_margin(FactorGeometry(X), y, 1.0, 1.0), 5)  # noqa: B023
         value, theirs = timed(conic(X, y, 1.0, 1.0))
         line = f"{d:5d}{ours:10.4f}{found.iterations:7d}{theirs:10.2f}{theirs / ours:7.0f}x"
         print(line + f"{value - found.primal:22.1e}", flush=True)
@@ -72,11 +72,11 @@ def against_sweeps():
     hildreth(gram, y, 1.0, 1.0, tolerance=0.1)  # compiles
     for phi in (0.3, 1.0, 2.0):
         for cap in (1.0, 10.0, np.inf):
-            found, ours = timed(lambda: gaussian_margin(Dense(gram), y, phi, cap), 5)  # noqa: B023
+            found, ours = timed(lambda: gaussian_margin(DenseGeometry(gram), y, phi, cap), 5)  # noqa: B023
             line = f"{phi:5.1f}{cap:6g}{ours:9.4f} ({found.iterations:3d})"
             for gap in (1e-3, 1e-6, 1e-9):
                 sweeps, theirs = timed(lambda: hildreth(gram, y, phi, cap, tolerance=gap))  # noqa: B023
-                _, ours = timed(lambda: gaussian_margin(Dense(gram), y, phi, cap, tolerance=gap), 5)  # noqa: B023
+                _, ours = timed(lambda: gaussian_margin(DenseGeometry(gram), y, phi, cap, tolerance=gap), 5)  # noqa: B023
                 line += f"{theirs:9.4f} ({sweeps.iterations:5d}){theirs / ours:6.1f}x"
             print(line, flush=True)
 
@@ -88,7 +88,7 @@ def against_size(rows, columns, tolerance):
         line = f"{n:7d}"
         for d in columns:
             X, y = data(n, d)
-            found, seconds = timed(lambda: gaussian_margin(Factor(X), y, 1.0, 1.0, tolerance=tolerance))  # noqa: B023
+            found, seconds = timed(lambda: gaussian_margin(FactorGeometry(X), y, 1.0, 1.0, tolerance=tolerance))  # noqa: B023
             line += f"{seconds:10.3f} ({found.iterations:3d})"
         print(line, flush=True)
 
@@ -101,7 +101,7 @@ def kernels(rows):
         y = np.where(X[:, 0] + X[:, 1] ** 2 - 1 + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
         gram = RBF(2.0)(X)
         for cap in (0.1, 1.0, 10.0):
-            found, seconds = timed(lambda: gaussian_margin(Dense(gram), y, 1.0, cap))  # noqa: B023
+            found, seconds = timed(lambda: gaussian_margin(DenseGeometry(gram), y, 1.0, cap))  # noqa: B023
             print(f"{n:7d}  C = {cap:4g}{seconds:10.2f} ({found.iterations}, {len(found.support)})", flush=True)
 
 

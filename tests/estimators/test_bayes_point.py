@@ -426,3 +426,10 @@ def test_a_new_point_must_have_the_features_of_the_old_ones(blobs):
     X, y = blobs
     with pytest.raises(ValueError, match="expecting 2 features"):
         fixed().fit(X, y).predict(X[:, :1])
+
+
+@pytest.mark.parametrize("estimator", [BayesPointClassifier, BayesianSVC, GaussianMarginClassifier])
+def test_constructors_are_short(estimator):
+    """At most ten parameters beside those that everybody knows from scikit-learn's machine."""
+    known = set(inspect.signature(SVC).parameters)
+    assert len(set(inspect.signature(estimator).parameters) - known) <= 10

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Hinge, Problem, Step
 from bayespoint._core import memory as _memory
 from bayespoint.engines import EP, Billiard, Corners, Margin
-from bayespoint.engines.margin import Factor, gaussian_margin
+from bayespoint.engines.margin import FactorGeometry, gaussian_margin
 from bayespoint.engines.margin.solver import LOST
 from bayespoint.engines.svm import support_vectors
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
@@ -80,7 +80,7 @@ def test_a_margin_machine_that_asks_for_nothing(plane, C):
 
 
 def test_a_precision_beyond_what_squares_can_hold():
-    found = Factor(np.full((2, 2), 3.0)).covariance(np.full(2, 1e20))  # I + 2e20 x x' is singular when rounded
+    found = FactorGeometry(np.full((2, 2), 3.0)).covariance(np.full(2, 1e20))  # I + 2e20 x x' is singular when rounded
     np.testing.assert_allclose(found.deviations, np.sqrt(18.0 / (1 + 2e20 * 18.0)), rtol=1e-4)
     assert found.log_det == pytest.approx(np.log(36e20))
 

@@ -13,8 +13,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
+from .._core.scikit import check_sample_weight
 from .._core.typing import Array, Matrix
 from ..exceptions import InvalidProblemError
 from ..problem import Weights
@@ -78,7 +79,7 @@ def check_training_set(
         )
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     kept = np.arange(n) if weights is None else np.flatnonzero(weights)
     classes, codes = np.unique(y[kept], return_inverse=True)
     if len(classes) < 2:
@@ -122,7 +123,7 @@ def check_batch(
         raise ValueError(f"y has the label {y[strange][0]!r}, which is not among the declared classes {list(classes)}.")
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     n = X.shape[0]
     kept = np.arange(n) if weights is None else np.flatnonzero(weights)
     if len(kept) < n:

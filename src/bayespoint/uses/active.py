@@ -11,12 +11,11 @@ import numpy as np
 from scipy.special import entr, logsumexp, ndtri
 from scipy.stats import qmc
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from .. import readouts
 from .._core.pipelines import last_step
 from .._core.random import as_generator
+from .._core.scikit import num_samples, safe_indexing
 from .._core.typing import Array
 from ..estimators._base import KernelClassifier, read
 from ..estimators.updating import mark_as_chosen, updated
@@ -114,7 +113,7 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
     >>> query(model, X, n=3).shape
     (3,)
     """
-    size = _num_samples(X_pool)
+    size = num_samples(X_pool)
     if not isinstance(n, int | np.integer) or not 1 <= n <= size:
         raise InvalidProblemError(f"n must be a whole number from 1 to the {size} points of the pool, got {n!r}.")
     if strategy not in _STRATEGIES:
@@ -122,11 +121,11 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
     gains = utilities(model, X_pool, _alone(strategy))
     if strategy != "batch-bald" or n == 1:
         return _largest(gains, n)
-    classifier, _ = _at_the_end(model, _safe_indexing(X_pool, [0]))
+    classifier, _ = _at_the_end(model, safe_indexing(X_pool, [0]))
     if len(classifier.fitted_.posteriors) > 1:
         raise InvalidProblemError("strategy='batch-bald' is for two classes: use 'bald'.")
     candidates = _largest(gains, min(size, max(_CANDIDATES, 4 * n)))
-    _, rows = _at_the_end(model, _safe_indexing(X_pool, candidates))
+    _, rows = _at_the_end(model, safe_indexing(X_pool, candidates))
     rng = as_generator(random_state)
     functions = classifier.sample_latent(rows, _FUNCTIONS, rng)
     up, down = (np.exp(readouts.label_log_probability(classifier.likelihood_, sign * functions)) for sign in (1, -1))
@@ -227,7 +226,7 @@ class ActiveLearner:
         ndarray of int
         """
         rows = query(self.model, X_pool, n, self.strategy, random_state=self._rng)
-        best = utilities(self.model, _safe_indexing(X_pool, rows[:1]), _alone(self.strategy))
+        best = utilities(self.model, safe_indexing(X_pool, rows[:1]), _alone(self.strategy))
         self.history.append(Asked(len(self.y), rows, float(best[0])))
         return rows if best[0] >= self.min_gain else rows[:0]
 

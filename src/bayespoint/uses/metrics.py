@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import _check_sample_weight
 
+from .._core.scikit import check_sample_weight
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 
@@ -301,7 +301,7 @@ def information_gain(y_true: Any, proba: Any, *, classes: Any = None, sample_wei
     codes, p = _coded(y_true, proba, classes)
     weight = np.ones(len(codes))
     if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, codes, dtype=np.float64, ensure_non_negative=True)
+        weight = check_sample_weight(sample_weight, codes, dtype=np.float64, ensure_non_negative=True)
         _check(weight.sum() > 0, "sample_weight must not be zero for all rows.")
     seen = weight > 0
     codes, weight, truth = codes[seen], weight[seen] / weight.sum(), p[seen, codes[seen]]

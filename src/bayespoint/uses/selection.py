@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.validation import check_is_fitted
 
 from .._core.pipelines import steps_of
 from .._core.random import as_generator
+from .._core.scikit import num_samples, safe_indexing
 from .._core.typing import Array, RandomState
 from ..bounds import Certificate
 from ..estimators._certificates import certificate, fitted_for, random_part, refuse_if_learned, with_held_out
@@ -105,7 +106,7 @@ def _fit_and_certify(
             f"{type(classifier).__name__} has no certificate: use BayesPointClassifier or GaussianMarginClassifier."
         )
     X, y = indexable(X, y)
-    n = _num_samples(X)
+    n = num_samples(X)
     rows = None if prior_fraction == 0 else random_part(n, prior_fraction, random_state)
     if not transformers:
         fitted = fitted_for(classifier, X, y, rows)
@@ -131,11 +132,11 @@ def _preprocessed(transformers: list[tuple[str, Any]], X: Any, y: Any, rows: Any
                 f"No certificate: the step {name!r} of the pipeline learns from the rows that the bound would rest on; "
                 "use prior_fraction=0.5, or preprocess with something fixed beforehand."
             )
-    part = np.arange(_num_samples(X)) if rows is None else rows
-    steps = clone(Pipeline(transformers)).fit(_safe_indexing(X, part), _safe_indexing(y, part))
+    part = np.arange(num_samples(X)) if rows is None else rows
+    steps = clone(Pipeline(transformers)).fit(safe_indexing(X, part), safe_indexing(y, part))
     transformed = steps.transform(X)
     some = part[:_COMPARED]
-    if not _are_equal(steps.transform(_safe_indexing(X, some)), _safe_indexing(transformed, some)):
+    if not _are_equal(steps.transform(safe_indexing(X, some)), safe_indexing(transformed, some)):
         raise InvalidProblemError(
             "No certificate: the pipeline gives rows other features in other company, so those of the bound have a say "
             "in it; use steps that take each row by itself."

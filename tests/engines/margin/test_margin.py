@@ -9,8 +9,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem
 from bayespoint.engines.margin import (
-    Dense,
-    Factor,
+    DenseGeometry,
+    FactorGeometry,
     bound_minimising,
     gaussian_margin,
     interior,
@@ -94,7 +94,7 @@ def assert_agrees_with_oracle(case):
     best = oracle(X, y, phi, c, scale, target)
     assert found.primal == pytest.approx(best, rel=1e-6, abs=1e-6)
     assert optimality(X, y, phi, cap, target, found) < 1e-6
-    factored = gaussian_margin(Factor(X), y, phi, cap, target, tolerance=1e-11)
+    factored = gaussian_margin(FactorGeometry(X), y, phi, cap, target, tolerance=1e-11)
     assert factored.primal == pytest.approx(found.primal, rel=1e-8)
     np.testing.assert_allclose(factored.latents, found.latents, atol=1e-4 * np.abs(found.latents).max())
 
@@ -141,11 +141,11 @@ def test_the_gap_is_a_certificate_on_the_way(case):
             assert found.primal - found.divergence == pytest.approx(cap @ found.slack)
 
 
-@pytest.mark.parametrize("shape", [Dense, Factor])
+@pytest.mark.parametrize("shape", [DenseGeometry, FactorGeometry])
 def test_the_dual_is_a_lower_bound_for_any_beta(shape):
     rng = np.random.default_rng(3)
     X, y = labelled(rng, 15, 4, 0.2)
-    geometry = Factor(X) if shape is Factor else Dense(X @ X.T)
+    geometry = FactorGeometry(X) if shape is FactorGeometry else DenseGeometry(X @ X.T)
     machine = interior.Machine(geometry, y, np.full(15, 1.5), np.ones(15), np.zeros(15))
     best = gaussian_margin(geometry, y, 1.5, 1.0, tolerance=1e-12)
     without = []
@@ -168,19 +168,19 @@ def settled(geometry, alpha, phi):
 
 def dual(X, y, phi, target, alpha):
     """W(alpha) as in the design, with the inner minimum by its fixed point."""
-    beta = settled(Dense(X @ X.T), alpha, phi)
+    beta = settled(DenseGeometry(X @ X.T), alpha, phi)
     log_det = np.linalg.slogdet(np.eye(X.shape[1]) + X.T @ (beta[:, None] * X))[1]
     mean = X.T @ (y * alpha)
     return target @ alpha - 0.5 * mean @ mean + 0.5 * (log_det + ((phi * alpha) ** 2 / beta).sum())
 
 
-@pytest.mark.parametrize("shape", [Dense, Factor])
+@pytest.mark.parametrize("shape", [DenseGeometry, FactorGeometry])
 def test_slope_and_curvature_of_the_dual(shape):
     rng = np.random.default_rng(5)
     n, phi = 9, rng.uniform(0.5, 2.0, 9)
     X, y = labelled(rng, n, 4, 0.2)
     target, alpha, barrier = rng.normal(size=n), rng.uniform(0.1, 2.0, n), 10.0 ** rng.uniform(-6, 1, n)
-    geometry = Factor(X) if shape is Factor else Dense(X @ X.T)
+    geometry = FactorGeometry(X) if shape is FactorGeometry else DenseGeometry(X @ X.T)
 
     def slope(alpha):
         point = interior.evaluate(
@@ -213,9 +213,9 @@ def test_without_deviations_it_is_the_support_vector_machine(cap):
 def test_a_kernel_matrix_of_full_rank_and_its_cholesky_factor_agree():
     X, y = labelled(np.random.default_rng(2), 60, 4, 0.1)
     gram = RBF(1.0)(X)
-    assert isinstance(margin_geometry(Gram(gram)), Dense)
+    assert isinstance(margin_geometry(Gram(gram)), DenseGeometry)
     one = gaussian_margin(gram, y, 1.0, 3.0, tolerance=1e-12)
-    other = gaussian_margin(Factor(np.linalg.cholesky(gram + 1e-13 * np.eye(60))), y, 1.0, 3.0, tolerance=1e-12)
+    other = gaussian_margin(FactorGeometry(np.linalg.cholesky(gram + 1e-13 * np.eye(60))), y, 1.0, 3.0, tolerance=1e-12)
     assert other.primal == pytest.approx(one.primal, rel=1e-8)
     np.testing.assert_allclose(other.latents, one.latents, atol=1e-5)
     np.testing.assert_allclose(other.deviations, one.deviations, atol=1e-5)
@@ -224,17 +224,17 @@ def test_a_kernel_matrix_of_full_rank_and_its_cholesky_factor_agree():
 def test_low_rank_is_noticed():
     X, _ = labelled(np.random.default_rng(2), 40, 4)
     geometry = margin_geometry(Gram(X @ X.T))
-    assert isinstance(geometry, Factor)
+    assert isinstance(geometry, FactorGeometry)
     assert geometry.factor.shape == (40, 4)
     np.testing.assert_allclose(geometry.factor @ geometry.factor.T, X @ X.T, atol=1e-12)
 
 
 @pytest.mark.processor
 @pytest.mark.parametrize(("wrong", "cap"), [(0.1, 1.0), (0.0, np.inf)])
-@pytest.mark.parametrize("shape", [Dense, Factor])
+@pytest.mark.parametrize("shape", [DenseGeometry, FactorGeometry])
 def test_many_rows_are_solved_on_few(wrong, cap, shape, monkeypatch):
     X, y = labelled(np.random.default_rng(4), 600, 4, wrong)
-    geometry = Factor(X) if shape is Factor else Dense(RBF(3.0)(X) + 1.0)
+    geometry = FactorGeometry(X) if shape is FactorGeometry else DenseGeometry(RBF(3.0)(X) + 1.0)
     whole = gaussian_margin(geometry, y, 1.0, cap)
     monkeypatch.setattr(interior, "_FEW", 50)
     sizes = []
@@ -299,7 +299,7 @@ def test_rows_of_norm_zero():
 
 
 def test_nothing_but_rows_of_norm_zero():
-    for geometry in (Dense(np.zeros((2, 2))), Factor(np.zeros((2, 3)))):
+    for geometry in (DenseGeometry(np.zeros((2, 2))), FactorGeometry(np.zeros((2, 3)))):
         found = gaussian_margin(geometry, [1, -1], 1.0, 2.0, [0.0, 1.0])
         np.testing.assert_array_equal(found.alpha, [0.0, 2.0])
         assert found.primal == found.dual == 2.0
@@ -331,28 +331,30 @@ def test_variances_survive_heavy_weights_on_rows_of_low_rank(tight):
     X[:10, 2:] = 0.0
     beta = 10.0 ** rng.uniform(-3, 1, 40)
     beta[:tight] = 10.0 ** rng.uniform(6, 14, tight)
-    found = Dense(X @ X.T).covariance(beta)
+    found = DenseGeometry(X @ X.T).covariance(beta)
     variances, log_det = exact_variances(X, beta)
     np.testing.assert_allclose(found.deviations**2, variances, rtol=1e-7)
     assert found.log_det == pytest.approx(log_det, rel=1e-12)
 
 
 @pytest.mark.processor
-@pytest.mark.parametrize("shape", [Dense, Factor])
+@pytest.mark.parametrize("shape", [DenseGeometry, FactorGeometry])
 @pytest.mark.parametrize("cap", [1e3, 1e6])
 def test_high_prices(shape, cap):
     X, y = labelled(np.random.default_rng(11), 50, 4, 0.5)
-    found = gaussian_margin(Factor(X) if shape is Factor else Dense(X @ X.T), y, 2.0, cap, 1.0, tolerance=1e-8)
+    found = gaussian_margin(
+        FactorGeometry(X) if shape is FactorGeometry else DenseGeometry(X @ X.T), y, 2.0, cap, 1.0, tolerance=1e-8
+    )
     assert found.gap <= 1e-8
 
 
-@pytest.mark.parametrize("shape", [Dense, Factor])
+@pytest.mark.parametrize("shape", [DenseGeometry, FactorGeometry])
 @pytest.mark.parametrize("target", [0.0, 1.0])
 @pytest.mark.parametrize("few", [10, 1000])
 def test_labels_that_cannot_be_kept_are_refused(shape, target, few, monkeypatch):
     monkeypatch.setattr(interior, "_FEW", few)
     X, y = labelled(np.random.default_rng(9), 100, 3, 0.1)
-    geometry = Factor(X) if shape is Factor else Dense(X @ X.T)
+    geometry = FactorGeometry(X) if shape is FactorGeometry else DenseGeometry(X @ X.T)
     with pytest.raises(EmptyVersionSpaceError, match=r"^No function of this kernel .* use a finite C\.$"):
         gaussian_margin(geometry, y, 1.0, np.inf, target)
 
@@ -389,11 +391,11 @@ def test_scales_that_follow_the_deviations_never_raise_the_objective():
     rng = np.random.default_rng(10)
     X, y = labelled(rng, 60, 4, 0.1)
     price = rng.uniform(0.1, 1.0, 60)
-    found = [bound_minimising(Factor(X), y, 1.5, price, max_rounds=k) for k in (1, 2, 3, 5, 50)]
+    found = [bound_minimising(FactorGeometry(X), y, 1.5, price, max_rounds=k) for k in (1, 2, 3, 5, 50)]
     values = [bound_objective(*gaussian(X, y, one), X, y, 1.5, price) for one in found]
     assert np.all(np.diff(values) <= 1e-9)
     assert values[-1] < values[0] - 1e-2
-    fixed = gaussian_margin(Factor(X), y, 1.5, price / np.sqrt(Factor(X).diag))
+    fixed = gaussian_margin(FactorGeometry(X), y, 1.5, price / np.sqrt(FactorGeometry(X).diag))
     assert values[0] == pytest.approx(bound_objective(*gaussian(X, y, fixed), X, y, 1.5, price))
     assert [one.rounds for one in found[:4]] == [1, 2, 3, 5]
     assert found[-1].is_local

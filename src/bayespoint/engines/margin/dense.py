@@ -15,7 +15,7 @@ from ..._core.typing import Array
 from ...grams import Gram
 from ...grams.gram import pivoted_root
 
-__all__ = ["Dense", "Solver", "cholesky"]
+__all__ = ["DenseGeometry", "Solver", "cholesky"]
 
 Solver = Callable[[Array], Array]
 
@@ -23,7 +23,7 @@ _CANCELS = 1e-6  # share of a pivot that elimination leaves, below which roundin
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class DenseGeometry:
     """A Gram matrix as it is.
 
     Parameters
@@ -34,8 +34,8 @@ class Dense:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.engines.margin import Dense
-    >>> Dense(np.diag([1.0, 4.0])).diag
+    >>> from bayespoint.engines.margin import DenseGeometry
+    >>> DenseGeometry(np.diag([1.0, 4.0])).diag
     array([1., 4.])
     """
 
@@ -60,15 +60,15 @@ class Dense:
         """``K a``: values at the rows of the function with weights a."""
         return self.gram @ signed
 
-    def rows(self, chosen: Any) -> Dense:
+    def rows(self, chosen: Any) -> DenseGeometry:
         """The same for some of the rows."""
-        return Dense(self.gram[np.ix_(chosen, chosen)])
+        return DenseGeometry(self.gram[np.ix_(chosen, chosen)])
 
     def as_gram(self) -> Gram:
         """As any Gram matrix."""
         return grams.Dense(self.gram)
 
-    def for_newton(self) -> Dense:
+    def for_newton(self) -> DenseGeometry:
         """The form in which steps are cheapest: this one."""
         return self
 

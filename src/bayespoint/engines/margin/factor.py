@@ -10,16 +10,16 @@ from scipy.linalg import blas, lapack
 from ..._core.typing import Array
 from ...grams import LowRank
 from ...grams.factor import root_of_precision
-from .dense import Dense, Solver, cholesky
+from .dense import DenseGeometry, Solver, cholesky
 
-__all__ = ["Factor"]
+__all__ = ["FactorGeometry"]
 
 _CHUNK = 2048  # rows whose products of features are held at a time
 _HEAVY = 1e3  # weight of a row, beside a curvature of about one, from which it is eliminated last
 _NEGLIGIBLE = 1e-9  # what rows left out may add to a curvature that is at least 1/4
 
 
-class Factor(NamedTuple):
+class FactorGeometry(NamedTuple):
     """A factor ``M`` (n, r) of the Gram matrix ``M M'``: no matrix of size n by n is formed.
 
     Parameters
@@ -30,8 +30,8 @@ class Factor(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.engines.margin import Factor
-    >>> Factor(np.array([[1.0, 0.0], [2.0, 1.0]])).diag
+    >>> from bayespoint.engines.margin import FactorGeometry
+    >>> FactorGeometry(np.array([[1.0, 0.0], [2.0, 1.0]])).diag
     array([1., 5.])
     """
 
@@ -51,20 +51,20 @@ class Factor(NamedTuple):
         """``M M' a``: values at the rows of the function with weights a."""
         return self.factor @ (signed @ self.factor)
 
-    def rows(self, chosen: Any) -> Factor:
+    def rows(self, chosen: Any) -> FactorGeometry:
         """The same for some of the rows."""
-        return Factor(self.factor[chosen])
+        return FactorGeometry(self.factor[chosen])
 
     def as_gram(self) -> LowRank:
         """As any Gram matrix."""
         return LowRank(self.factor)
 
-    def for_newton(self) -> Dense | Factor:
+    def for_newton(self) -> DenseGeometry | FactorGeometry:
         """The form in which steps are cheapest: the Gram matrix if the rows are few beside the parameters."""
         n, r = self.factor.shape
         parameters = r * (r + 3) // 2
         if 10 * n**3 < n * parameters**2 + parameters**3 / 3:
-            return Dense(self.factor @ self.factor.T)
+            return DenseGeometry(self.factor @ self.factor.T)
         return self
 
     def covariance(self, beta: Array) -> FactorCovariance:

@@ -8,21 +8,21 @@ With ``Sigma^-1 = I + X' B X`` for weights ``beta = diag(B)`` every question is 
   ``R = P (2 A - P)^-1 A`` and ``A = diag(s^2 / beta)``; ``A^-1/2 P A^-1/2`` has its eigenvalues in [0, 1) for any beta;
 - the step ``(G + N + diag(barrier)) d = right`` of an interior point method, where ``G_ij = y_i y_j K_ij``.
 
-`Dense` (`_margin_dense`) does it in n dimensions. `Factor` (`_margin_factor`) does it where the parameters live: r for
-the mean and r (r + 1) / 2 for the covariance.
+`DenseGeometry` does it in n dimensions. `FactorGeometry` does it where the parameters live: r for the mean and
+r (r + 1) / 2 for the covariance.
 """
 
 from __future__ import annotations
 
 from ...grams import Gram
-from .dense import Dense
-from .factor import Factor
+from .dense import DenseGeometry
+from .factor import FactorGeometry
 
-__all__ = ["Dense", "Factor", "Geometry", "margin_geometry"]
+__all__ = ["DenseGeometry", "FactorGeometry", "Geometry", "margin_geometry"]
 
 _LOW_RANK = 0.7  # of n: below that the factor is cheaper
 
-Geometry = Dense | Factor
+Geometry = DenseGeometry | FactorGeometry
 
 
 def margin_geometry(gram: Gram) -> Geometry:
@@ -32,11 +32,11 @@ def margin_geometry(gram: Gram) -> Geometry:
     --------
     >>> import numpy as np
     >>> from bayespoint.engines.margin import margin_geometry
-    >>> from bayespoint.grams import Dense
-    >>> margin_geometry(Dense(np.ones((4, 4)))).factor
+    >>> from bayespoint.grams import DenseGeometry
+    >>> margin_geometry(DenseGeometry(np.ones((4, 4)))).factor
     array([[1.], [1.], [1.], [1.]])
-    >>> margin_geometry(Dense(np.eye(4))).size
+    >>> margin_geometry(DenseGeometry(np.eye(4))).size
     4
     """
     root = gram.root(_LOW_RANK)
-    return Dense(gram.dense) if root is None else Factor(root)
+    return DenseGeometry(gram.dense) if root is None else FactorGeometry(root)

@@ -21,7 +21,7 @@ from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
 from ...exceptions import InferenceWarning, InvalidProblemError
 from .interior import Machine, Point, evaluate
-from .solver import LOST, Dense, Live, MarginSolution
+from .solver import LOST, DenseGeometry, Live, MarginSolution
 
 __all__ = ["hildreth"]
 
@@ -64,7 +64,7 @@ def hildreth(
     >>> np.round(found.latents / found.deviations, 3)
     array([ 1., -1.])
     """
-    live = Live.of(Dense(np.ascontiguousarray(gram, dtype=np.float64)), y, phi, cap, target)
+    live = Live.of(DenseGeometry(np.ascontiguousarray(gram, dtype=np.float64)), y, phi, cap, target)
     with blas_threads_for(len(live.rows)):
         try:
             point, sweeps = _sweep_until(live.machine, tolerance, max_sweeps)
@@ -84,7 +84,7 @@ def hildreth(
 def _sweep_until(machine: Machine, tolerance: float, max_sweeps: int) -> tuple[Point, int]:
     """The best point at a check, and the sweeps made."""
     geometry = machine.geometry
-    assert isinstance(geometry, Dense)
+    assert isinstance(geometry, DenseGeometry)
     alpha, beta = np.zeros((2, len(machine.y)))
     best = evaluate(machine, alpha.copy(), beta.copy())
     sweeps = 0

@@ -27,10 +27,17 @@ from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
 from ...exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from ...grams.separation import separating_latents
-from .geometry import Dense, Factor, Geometry, margin_geometry
+from .geometry import DenseGeometry, FactorGeometry, Geometry, margin_geometry
 from .interior import Machine, Point, evaluate, relative_gap, solve
 
-__all__ = ["Dense", "Factor", "MarginSolution", "bound_minimising", "gaussian_margin", "margin_geometry"]
+__all__ = [
+    "DenseGeometry",
+    "FactorGeometry",
+    "MarginSolution",
+    "bound_minimising",
+    "gaussian_margin",
+    "margin_geometry",
+]
 
 _DAMPINGS = 4  # halvings of a change of scales that does not pay
 _PAYS = 1e-6  # relative fall of the objective that makes another convex problem worth while
@@ -113,7 +120,7 @@ def gaussian_margin(
 
     Parameters
     ----------
-    geometry : ndarray of shape (n, n), Dense or Factor
+    geometry : ndarray of shape (n, n), DenseGeometry or FactorGeometry
         Gram matrix of the rows under the prior, bias included, or a factor of it. `margin_geometry` picks.
     y : array-like of shape (n,)
         Labels -1 and +1.
@@ -138,9 +145,9 @@ def gaussian_margin(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.engines.margin import Factor, gaussian_margin
+    >>> from bayespoint.engines.margin import FactorGeometry, gaussian_margin
     >>> X = np.array([[1.0, 2.0], [1.0, 1.0], [1.0, -1.0], [1.0, -0.5]])
-    >>> found = gaussian_margin(Factor(X), [1, 1, -1, -1], phi=2.0, cap=10.0)
+    >>> found = gaussian_margin(FactorGeometry(X), [1, 1, -1, -1], phi=2.0, cap=10.0)
     >>> found.support
     array([1, 3])
     >>> bool(found.gap < 1e-9)
@@ -256,9 +263,9 @@ def _positive(deviations: Array) -> Array:
 
 
 def _as_geometry(geometry: Geometry | Array) -> Geometry:
-    if isinstance(geometry, Dense | Factor):
+    if isinstance(geometry, DenseGeometry | FactorGeometry):
         return geometry
-    return Dense(np.ascontiguousarray(geometry, dtype=np.float64))
+    return DenseGeometry(np.ascontiguousarray(geometry, dtype=np.float64))
 
 
 class Live(NamedTuple):

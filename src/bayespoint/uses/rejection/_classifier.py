@@ -12,13 +12,14 @@ import numpy as np
 from scipy.special import entr
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Bunch, _safe_indexing, column_or_1d, get_tags, indexable
+from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import _safe_split, available_if
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_method_params, _check_y, _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..._core.random import as_generator
+from ..._core.scikit import check_method_params, check_y, num_samples, safe_indexing, safe_split
 from ..._core.typing import Array, RandomState
 from ...exceptions import InferenceWarning, InvalidProblemError
 from ..metrics import RejectionCurve, rejection_curve
@@ -151,7 +152,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_settings(self.rate, self.risk, self.delta)
         _check_confidence(self.confidence)
-        X, y = indexable(X, _check_y(y, estimator=self))
+        X, y = indexable(X, check_y(y, estimator=self))
         check_classification_targets(y)
         labels = y
         label = reject_label(self.reject_label, np.unique(labels))
@@ -190,11 +191,11 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         training, rest = np.flatnonzero(~part), np.flatnonzero(part)
         _check_trainable(y, training)
         routed = process_routing(self, "fit", **params) if _routing() else Bunch(estimator=Bunch(fit=params))
-        own = _check_method_params(X, routed.estimator.fit, indices=training)
-        X_training, y_training = _safe_split(fitted, X, y, training)
+        own = check_method_params(X, routed.estimator.fit, indices=training)
+        X_training, y_training = safe_split(fitted, X, y, training)
         fitted.fit(X_training, y_training, **own)
         columns = training if get_tags(fitted).input_tags.pairwise else None
-        return fitted, columns, _safe_split(fitted, X, y, rest, training)[0], y[rest]
+        return fitted, columns, safe_split(fitted, X, y, rest, training)[0], y[rest]
 
     def confidence_scores(self, X: Any) -> Array:
         """Confidence of the classification of each row, on the scale of the threshold.
@@ -326,12 +327,12 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _inputs(self, X: Any) -> Any:
         """Of a precomputed kernel only the columns of the rows that the classifier was fitted on."""
-        return X if self._columns_ is None else _safe_indexing(X, self._columns_, axis=1)
+        return X if self._columns_ is None else safe_indexing(X, self._columns_, axis=1)
 
     def _confidence(self, fitted: Any, X: Any) -> Array:
         if callable(self.confidence):
             scores = np.asarray(self.confidence(fitted, X), dtype=np.float64)
-            if scores.shape != (_num_samples(X),):
+            if scores.shape != (num_samples(X),):
                 raise InvalidProblemError(f"confidence must return one number for each row, got shape {scores.shape}.")
             return scores
         method, reduce = _CONFIDENCES[self.confidence]
