@@ -1,3 +1,4 @@
+import inspect
 import pickle
 
 import numpy as np
@@ -9,8 +10,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
 
-from bayespoint import BayesPointClassifier
+from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
 from bayespoint.engines import EP
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 
