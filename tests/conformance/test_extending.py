@@ -1,6 +1,7 @@
 """The engine and the likelihood of the pages on adding them, and the row and column of the table they would fill."""
 
 import importlib
+import runpy
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,3 +160,10 @@ def test_the_scale_can_be_chosen_by_the_evidence(likelihood):
     found = maximise_evidence(model, Exact(X[:SIZE]), [Y])
     assert found.log_evidence > infer(model, Exact(X[:SIZE]), [Y], None, EP()).log_evidence + 0.1
     assert found.model.likelihood.scale < 0.1  # the labels follow the kernel without exception
+
+
+@pytest.mark.usefixtures("toys")
+def test_the_two_are_used_together(capsys):
+    runpy.run_path(str(FOLDER / "use_both.py"))
+    gaussian, draws = (np.array(line.strip("[]").split(), float) for line in capsys.readouterr().out.splitlines())
+    np.testing.assert_allclose(gaussian, draws, atol=0.03)
