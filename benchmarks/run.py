@@ -2,7 +2,7 @@
 
     python benchmarks/run.py [names ...]
 
-All of them by default, one at a time, for they measure time. What each prints goes to
+All of them by default, one at a time, for most measure time. What each prints goes to
 experiments/results/benchmarks/<name>.txt once it has ended well.
 """
 
@@ -32,6 +32,7 @@ ALL = {
     "active": ["active.py"],
     "label_errors": ["label_errors.py"],
     "weights": ["weights.py"],
+    "walk": ["walk.py"],
 }
 
 

@@ -1,12 +1,16 @@
 """Sphinx configuration."""
 
 import runpy
+import sys
 import warnings
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 from bayespoint import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+from draw_walk import draw
 
 project = "bayespoint"
 author = "The bayespoint developers"
@@ -38,6 +42,14 @@ def draw_gallery(app):
         plt.close("all")
 
 
+def draw_walk(app):
+    """The picture of the architecture page."""
+    folder = Path(app.srcdir) / "gallery"
+    folder.mkdir(exist_ok=True)
+    draw(folder / "walk.png")
+
+
 def setup(app):
     """Draw before pages are read."""
+    app.connect("builder-inited", draw_walk)
     app.connect("builder-inited", draw_gallery)

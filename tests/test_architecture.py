@@ -98,10 +98,11 @@ def test_a_wrong_import_is_noticed(part, source, package):
     assert wrong_imports(part, source, package)
 
 
-def test_the_order_of_the_layers_is_told():
-    """On the page for those who join in, as it stands here."""
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_the_order_of_the_layers_is_told(page):
+    """On the pages for those who join in, as it stands here."""
     order = " < ".join(", ".join(names) for names in LAYERS)
-    assert order in " ".join((Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    assert order in " ".join((Path(__file__).parents[1] / page).read_text(encoding="utf-8").split())
 
 
 def modules_after(code):
@@ -160,6 +161,17 @@ def test_every_room_is_public_or_has_an_underscore():
 def test_the_public_surface_is_this():
     """A name more or a name less is a decision, not an accident."""
     assert sorted(name.removeprefix("bayespoint.") for name, _ in public_things()) == SURFACE
+
+
+def test_the_api_page_lists_every_public_name_once():
+    """Under its shortest name or that of its room."""
+    page = (Path(__file__).parents[1] / "docs" / "api.rst").read_text(encoding="utf-8")
+    listed = [line.strip() for line in page.splitlines() if line.startswith("   ") and ":" not in line]
+    things = dict(public_things())
+    expected = {id(thing) for thing in things.values() if not inspect.ismodule(thing)}
+    found = [id(things[f"bayespoint.{name}"]) for name in listed]
+    assert len(found) == len(set(found))
+    assert set(found) == expected
 
 
 SURFACE = [

@@ -6,12 +6,17 @@ import pytest
 PATH = Path(__file__).parents[1] / "benchmarks" / "run.py"
 
 
+def loaded(path):
+    spec = importlib.util.spec_from_file_location(f"loaded_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture
 def benchmarks(tmp_path, monkeypatch):
     """The runner, with a directory of its own for scripts and for what they print."""
-    spec = importlib.util.spec_from_file_location("run_benchmarks", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(PATH)
     monkeypatch.setattr(module, "HERE", tmp_path)
     monkeypatch.setattr(module, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(module, "ALL", {"good": ["good.py", "once"], "bad": ["bad.py"]})
@@ -21,9 +26,7 @@ def benchmarks(tmp_path, monkeypatch):
 
 
 def test_every_benchmark_is_run():
-    spec = importlib.util.spec_from_file_location("run_benchmarks", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(PATH)
     scripts = {path.stem for path in PATH.parent.glob("*.py")} - {"run", "_timing"}
     assert {Path(command[0]).stem for command in module.ALL.values()} == scripts
 
@@ -45,3 +48,36 @@ def test_a_failure_keeps_nothing_and_stops_nothing(benchmarks, capsys):
 def test_an_unknown_name_gets_a_sentence(benchmarks, capsys):
     assert benchmarks.main(["none"]) == 2
     assert "No benchmark 'none'; there are good, bad." in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def walks():
+    return loaded(PATH.parent / "walk.py").walks(30)
+
+
+def test_the_walk_sees_what_is_called(walks):
+    assert list(walks) == ["fit", "predict_proba", "SVC by its evidence", *FURTHER]
+    for walk in walks.values():
+        assert len(walk.functions) == len(set(walk.functions)) > len(walk.modules) > 5
+        assert 0 < walk.properties < len(walk.functions)
+        assert 3 < walk.depth < len(walk.functions)
+    assert "engines.ep.engine" in walks["fit"].modules
+    assert "engines.ep.engine" not in walks["predict_proba"].modules
+    assert any(module.startswith("distributed") for module in walks["dask"].modules)
+
+
+FURTHER = ["first partial_fit", "next partial_fit", "dask", "certificate"]
+
+
+@pytest.mark.parametrize(("name", "steps"), [("fit", "FIT"), ("predict_proba", "PREDICTION")])
+def test_the_picture_of_the_walk_shows_what_is_called_in_order(walks, name, steps):
+    picture = loaded(PATH.parents[1] / "docs" / "draw_walk.py")
+    drawn = [(module, function) for _, module, function, _ in getattr(picture, steps)]
+    assert drawn == [step for step in walks[name].functions if step in drawn]
+
+
+def test_every_kind_of_fit_goes_the_one_way(walks):
+    """The steps of estimators/_fit.py, and one frozen result at the end."""
+    for name in ("fit", "SVC by its evidence", "first partial_fit", "dask", "certificate"):
+        assert ("estimators._fit", "prepare") in walks[name].functions
+        assert ("estimators._fitted", "Fitted.of") in walks[name].functions

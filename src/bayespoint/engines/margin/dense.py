@@ -1,4 +1,4 @@
-"""The Gaussian margin machine's linear algebra on a Gram matrix; `_margin_geometry` has the formulas."""
+"""The Gaussian margin machine's linear algebra on a Gram matrix; `geometry` has the formulas."""
 
 from __future__ import annotations
 

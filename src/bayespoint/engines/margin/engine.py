@@ -1,4 +1,4 @@
-"""The Gaussian margin machine as an engine (Crammer, Mohri and Pereira 2009); `margin` solves its convex problem."""
+"""The Gaussian margin machine as an engine (Crammer, Mohri and Pereira 2009); `solver` solves its convex problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gaussian margin machine by sweeps over the rows, as its paper had it (section 6); `margin` is much faster.
+"""The Gaussian margin machine by sweeps over the rows, as its paper had it (section 6); `solver` is much faster.
 
 "Our algorithm iterates over the training points and for each point updates the parameters to classify that point
 optimally" - a Hildreth-like method of which no more is said. Here a visit sets alpha and beta of one row to their

@@ -1,4 +1,4 @@
-"""Interior point method for the dual of the Gaussian margin machine (`margin` has the formulas).
+"""Interior point method for the dual of the Gaussian margin machine (`solver` has the formulas).
 
 Every row has a multiplier alpha between 0 and its cap. The optimality conditions are
 

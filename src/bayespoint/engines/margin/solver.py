@@ -12,7 +12,7 @@ The dual is concave in alpha, with G_ij = y_i y_j K_ij:
 
     W = r'alpha - alpha'G alpha / 2 + min_beta [log det(I + B^1/2 K B^1/2) + phi^2 sum_i alpha_i^2 / beta_i] / 2,
 
-its slope is the violation ``g_i = r_i + phi s_i - (G alpha)_i`` and its curvature ``-(G + N)`` (`_margin_geometry`).
+its slope is the violation ``g_i = r_i + phi s_i - (G alpha)_i`` and its curvature ``-(G + N)`` (`geometry`).
 The dual (23) as printed has no free beta and lacks a factor 1/2; it is not what is solved here.
 """
 

@@ -1,0 +1,150 @@
+"""The way through the package of each kind of fit and of a prediction: functions and modules in order of first call.
+
+    python benchmarks/walk.py [--rows 60] [--short]
+
+Counts functions of bayespoint alone, generators and comprehensions with the function that they stand in; depth is that
+of such functions inside each other. Those that are no more than a property are told apart. Nothing is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+import numpy as np
+
+import bayespoint
+from bayespoint import BayesianSVC, BayesPointClassifier
+
+ROOT = Path(bayespoint.__file__).parent
+PIECES = ("<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+FITS = ["fit", "SVC by its evidence", "first partial_fit", "dask", "certificate"]
+
+
+class Walk(NamedTuple):
+    """Functions in order of first call, as (module, name), and how deep they went into each other."""
+
+    functions: list[tuple[str, str]]
+    depth: int
+
+    @property
+    def modules(self) -> list[str]:
+        """In order of first call."""
+        return list(dict.fromkeys(module for module, _ in self.functions))
+
+    @property
+    def properties(self) -> int:
+        """How many of the functions are properties: a word of a sentence rather than a step."""
+        return sum(is_property(*function) for function in self.functions)
+
+
+def place(frame: FrameType) -> tuple[str, str] | None:
+    """Module and name of a function of the package; None for others, and for pieces of functions."""
+    path = Path(frame.f_code.co_filename)
+    name = frame.f_code.co_qualname.replace(".<locals>", "")
+    if not path.is_relative_to(ROOT) or frame.f_code.co_name in PIECES:
+        return None
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts), name
+
+
+def is_property(module: str, name: str) -> bool:
+    """Whether a function is the getter of a property."""
+    owner, _, attribute = name.rpartition(".")
+    scope = vars(sys.modules[f"bayespoint.{module}".removesuffix(".__init__")]).get(owner)
+    return isinstance(getattr(scope, "__dict__", {}).get(attribute), property | cached_property)
+
+
+def walked(run: Callable[[Any], Any], before: Callable[[], Any] = lambda: None) -> Walk:
+    """What is called in this thread while `run` runs on what came before; one run ahead leaves imports behind us."""
+    run(before())
+    given = before()
+    functions: dict[tuple[str, str], None] = {}
+    depth = deepest = 0
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal depth, deepest
+        if event not in ("call", "return") or (found := place(frame)) is None:
+            return
+        depth += 1 if event == "call" else -1
+        deepest = max(deepest, depth)
+        functions.setdefault(found)
+
+    sys.setprofile(note)
+    try:
+        run(given)
+    finally:
+        sys.setprofile(None)
+    return Walk(list(functions), deepest)
+
+
+def walks(rows: int) -> dict[str, Walk]:
+    """Two classes in the plane that a kernel can tell apart, some rows on the wrong side."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, 2))
+    y = (np.square(X).sum(axis=1) + 0.3 * rng.normal(size=rows) > 1.4).astype(int)
+    half = rows // 2
+    blocks = da.from_array(X, chunks=(half, -1)), da.from_array(y, chunks=half)
+
+    def point() -> BayesPointClassifier:
+        return BayesPointClassifier(random_state=0)
+
+    def first_batch(model: BayesPointClassifier) -> BayesPointClassifier:
+        return model.partial_fit(X[:half], y[:half], classes=[0, 1])
+
+    def fitted() -> BayesPointClassifier:
+        return point().fit(X, y)
+
+    with dask.config.set(scheduler="synchronous"):  # in this thread, where it is seen
+        return {
+            "fit": walked(lambda model: model.fit(X, y), point),
+            "predict_proba": walked(lambda model: model.predict_proba(X), fitted),
+            "SVC by its evidence": walked(
+                lambda model: model.fit(X, y), lambda: BayesianSVC(optimizer="evidence", random_state=0)
+            ),
+            "first partial_fit": walked(first_batch, point),
+            "next partial_fit": walked(
+                lambda model: model.partial_fit(X[half:], y[half:]), lambda: first_batch(point())
+            ),
+            "dask": walked(lambda model: model.fit(*blocks), point),
+            "certificate": walked(lambda model: model.certificate(prior_fraction=0.5, trust_inputs=True), fitted),
+        }
+
+
+def show(name: str, walk: Walk) -> None:
+    """Modules in order of first call, the functions of each in theirs."""
+    print(f"\n{name}")
+    for module in walk.modules:
+        print(f"  {module}: {', '.join(function for place, function in walk.functions if place == module)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=60)
+    parser.add_argument("--short", action="store_true", help="the figures without the names")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    found = walks(options.rows)
+    print(f"{'walk':22s} functions  properties  modules  depth")
+    for name, walk in found.items():
+        print(f"{name:22s} {len(walk.functions):9d} {walk.properties:11d} {len(walk.modules):8d} {walk.depth:6d}")
+    shared = set.intersection(*(set(found[name].functions) for name in FITS))
+    print(f"\n{len(shared)} functions are common to the {len(FITS)} kinds of fit; of a plain fit")
+    plain = set(found["fit"].functions)
+    for name in FITS[1:]:
+        other = set(found[name].functions)
+        print(f"  {name} shares {len(plain & other)} of {len(plain)}, and has {len(other - plain)} others")
+    if not options.short:
+        for name, walk in found.items():
+            show(name, walk)
+
+
+if __name__ == "__main__":
+    main()
