@@ -30,10 +30,15 @@ FITS = ["fit", "SVC by its evidence", "first partial_fit", "dask", "certificate"
 
 
 class Walk(NamedTuple):
-    """Functions in order of first call, as (module, name), and how deep they went into each other."""
+    """Functions in order of first call, as (module, name), and those inside each other where they went deepest."""
 
     functions: list[tuple[str, str]]
-    depth: int
+    deepest: list[tuple[str, str]]
+
+    @property
+    def depth(self) -> int:
+        """How deep they went into each other."""
+        return len(self.deepest)
 
     @property
     def modules(self) -> list[str]:
@@ -67,14 +72,18 @@ def walked(run: Callable[[Any], Any], before: Callable[[], Any] = lambda: None) 
     run(before())
     given = before()
     functions: dict[tuple[str, str], None] = {}
-    depth = deepest = 0
+    stack: list[tuple[str, str]] = []
+    deepest: list[tuple[str, str]] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal depth, deepest
+        nonlocal deepest
         if event not in ("call", "return") or (found := place(frame)) is None:
             return
-        depth += 1 if event == "call" else -1
-        deepest = max(deepest, depth)
+        if event == "return":
+            stack.pop()
+            return
+        stack.append(found)
+        deepest = list(stack) if len(stack) > len(deepest) else deepest
         functions.setdefault(found)
 
     sys.setprofile(note)
@@ -119,10 +128,11 @@ def walks(rows: int) -> dict[str, Walk]:
 
 
 def show(name: str, walk: Walk) -> None:
-    """Modules in order of first call, the functions of each in theirs."""
+    """Modules in order of first call, the functions of each in theirs; then where it went deepest."""
     print(f"\n{name}")
     for module in walk.modules:
         print(f"  {module}: {', '.join(function for place, function in walk.functions if place == module)}")
+    print(f"  deepest: {' > '.join(function for _, function in walk.deepest)}")
 
 
 def main() -> None:

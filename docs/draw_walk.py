@@ -45,6 +45,13 @@ PREDICTION = [
 ]
 
 
+def as_text(steps: list[tuple[int, str, str, str]]) -> str:
+    """The same in words: files on the left, what is called inside what on the right."""
+    files = [module.replace(".", "/") + ".py" for _, module, _, _ in steps]
+    width = max(map(len, files)) + 2
+    return "\n".join(f"{file:{width}s}{'  ' * step[0]}{step[3]}" for file, step in zip(files, steps, strict=True))
+
+
 def draw(path: Path) -> None:
     """Every step a line, as far to the right as its room is below the estimators."""
     import matplotlib.pyplot as plt

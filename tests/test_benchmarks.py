@@ -74,6 +74,8 @@ def test_the_picture_of_the_walk_shows_what_is_called_in_order(walks, name, step
     picture = loaded(PATH.parents[1] / "docs" / "draw_walk.py")
     drawn = [(module, function) for _, module, function, _ in getattr(picture, steps)]
     assert drawn == [step for step in walks[name].functions if step in drawn]
+    page = (PATH.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert f"```text\n{picture.as_text(getattr(picture, steps))}\n```" in page
 
 
 def test_every_kind_of_fit_goes_the_one_way(walks):

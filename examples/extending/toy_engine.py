@@ -32,10 +32,11 @@ class PriorRejection(Engine):
     max_tries: int = 2_000_000
 
     is_exact: ClassVar[bool] = True  # draws are from the posterior itself
-    # gives_evidence, wants_rows and can_grow stay False, as `Engine` has them
+    # takes stays None: any likelihood, with weights and residuals; all else stays False, as `Engine` has it
 
     def infer(self, problem: Problem, rng: Any = None, *, start: Any = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; there is nothing that a `start` could shorten."""
+        self.check(problem)  # refuses what was not declared
         rng = as_generator(rng)  # a seed, a Generator, a RandomState or None
         white = problem.whitened()  # f = M w with w ~ N(0, I), whatever the Gram matrix is held as
         kept, tries = [], 0

@@ -20,6 +20,7 @@ class Cauchit:
 
     scale: float = 1.0
 
+    kind: ClassVar[str] = "cauchit"  # no engine knows it by name; those that take any likelihood take this one
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"scale": (1e-3, 1e3)}
     is_hard: ClassVar[bool] = False  # no wrong side has probability zero
     is_log_concave: ClassVar[bool] = False  # so sites may have a negative precision
