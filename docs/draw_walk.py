@@ -28,8 +28,7 @@ FIT = [
     (6, "likelihoods.step", "Step.site", "likelihood.site"),
     (6, "engines.ep.sites", "settle", "settle: sweeps until sites stand still"),
     (6, "engines.ep.engine", "posterior_of_state", "a GaussianPosterior with its evidence"),
-    (4, "grams.views", "Exact.slope", "view.slope: in the kernel's parameters"),
-    (5, "posteriors.gaussian", "EvidenceGradient.by_gram", "gradient.by_gram: the evidence in the Gram matrix"),
+    (4, "grams.views", "Exact.slope", "view.slope: the evidence in the kernel's parameters"),
     (5, "kernels.gradients", "contract_gradient", "contract_gradient"),
     (1, "estimators._fitted", "Fitted.of", "Fitted: all that was found"),
 ]

@@ -70,7 +70,9 @@ def test_the_architecture_page_points_to_what_is_there():
 @pytest.mark.parametrize("page", ["architecture.md", "add_an_engine.md", "add_a_likelihood.md"])
 def test_pages_for_contributors_name_files_that_exist(page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    files = {name for name in codes(text) if name.endswith((".py", ".rst")) and "<" not in name}
+    lines = [line for line in text.splitlines() if not line.startswith("```")]
+    names = {name.removeprefix("python ") for line in lines for name in codes(line)}
+    files = {name for name in names if name.endswith((".py", ".rst")) and "<" not in name}
     assert len(files) > 3
     for name in files:
         assert (ROOT / name).is_file() or (ROOT / "src" / "bayespoint" / name).is_file(), name
