@@ -304,7 +304,7 @@ def test_it_refuses_what_is_no_version_space(likelihood):
 
 def test_it_refuses_weights():
     problem = Problem(np.eye(2), [1, -1], Step(), weights=[1.0, 2.0])
-    with pytest.raises(InvalidProblemError, match=r"^Perceptrons know no weights: [^\n]*\.$"):
+    with pytest.raises(InvalidProblemError, match=r"^Rows have no weights with Perceptrons: [^\n]*\.$"):
         Perceptrons().infer(problem)
 
 

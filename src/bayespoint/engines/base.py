@@ -63,9 +63,9 @@ class Engine:
             raise InvalidProblemError(self.refusal.format(problem.likelihood))
         name = type(self).__name__
         if problem.weights is not None and not self.takes_weights:
-            raise InvalidProblemError(f"{name} know no weights: leave them out, or use another engine.")
+            raise InvalidProblemError(f"Rows have no weights with {name}: leave them out, or use another engine.")
         if problem.residual is not None and not self.takes_residual:
-            raise InvalidProblemError(f"{name} know no residuals: leave them out, or use another engine.")
+            raise InvalidProblemError(f"Rows have no residuals with {name}: leave them out, or use another engine.")
 
     def infer_all(
         self, problems: Sequence[Problem], rng: Any = None, *, start: Any = None, n_jobs: int | None = None

@@ -314,7 +314,8 @@ def flights(
 
 
 # Compiled loops. A search for the first event compares all rows with the best time so far by multiplication alone, and
-# divides only in blocks where some row is earlier: a count vectorises, a running maximum of quotients does not.
+# divides only in blocks where some row is earlier: a count vectorises, a running maximum of quotients does not. The
+# search is inlined by order: left to itself, code from the compiler's cache was 2.4 times slower than fresh code.
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}  # no NaN can arise; infinities are only compared
 _BLOCK = 128
 
@@ -374,7 +375,7 @@ def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, po
     return False
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True)
+@njit(cache=True, fastmath=_FAST, nogil=True, inline="always")
 def _next_wall(a, b, side, row, cos_e, sin_e, kick, cot, hit):  # type: ignore[no-untyped-def]
     """Rotate all margins to the event, kick the velocities, and find the next wall: the O(m) of the algorithm.
 

@@ -140,15 +140,27 @@ class _Signed:
     residual: Array
 
     @cached_property
+    def _held(self) -> Array | None:
+        """The matrix, if it is in memory: compiled loops then take what they need of it without a copy."""
+        return self.gram.by_rows().held
+
+    @cached_property
     def lengths(self) -> Array:
         return np.sqrt(np.maximum(self.gram.diag, 0.0) + self.residual)
 
     def margins(self, alpha: Array) -> Array:
         """``y_i f_i`` of the function with these weights."""
-        return self.y * self.gram.times(self.y * alpha) + self.residual * alpha
+        if self._held is None:
+            return self.y * self.gram.times(self.y * alpha) + self.residual * alpha
+        latents = np.zeros(len(self.y))
+        _add_rows(self._held, self.y * alpha, latents)
+        return self.y * latents + self.residual * alpha
 
     def block(self, rows: Any) -> Array:
-        block: Array = self.gram.part(rows).dense * np.multiply.outer(self.y[rows], self.y[rows])
+        if self._held is None:
+            block: Array = self.gram.part(rows).dense * np.multiply.outer(self.y[rows], self.y[rows])
+        else:
+            block = _signed_block(self._held, self.y, rows)
         block.flat[:: len(rows) + 1] += self.residual[rows]
         return block
 
@@ -268,6 +280,17 @@ def _add_rows(gram, weights, total):  # type: ignore[no-untyped-def]
             weight, row = weights[i], gram[i]
             for j in range(len(total)):
                 total[j] += weight * row[j]
+
+
+@njit(cache=True, nogil=True)
+def _signed_block(gram, y, rows):  # type: ignore[no-untyped-def]
+    """``y_i K_ij y_j`` of some rows."""
+    block = np.empty((len(rows), len(rows)))
+    for a, i in enumerate(rows):
+        row = gram[i]
+        for b, j in enumerate(rows):
+            block[a, b] = y[i] * y[j] * row[j]
+    return block
 
 
 @njit(cache=True, nogil=True)
