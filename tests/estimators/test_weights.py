@@ -39,8 +39,10 @@ def test_whole_weights_choose_the_kernel_that_copies_choose(model, rng):
     weight = rng.integers(1, 3, 30)
     weighted = clone(model).fit(X, y, sample_weight=weight)
     copies = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(hyper_parameters(weighted), hyper_parameters(copies), atol=1e-4)
     assert weighted.log_evidence_ == pytest.approx(copies.log_evidence_, abs=1e-5)
+    np.testing.assert_allclose(weighted.predict_proba(X), copies.predict_proba(X), atol=1e-4)
+    if isinstance(model, BayesPointClassifier):  # the naive evidence of the other has a ridge without a top
+        np.testing.assert_allclose(hyper_parameters(weighted), hyper_parameters(copies), atol=1e-4)
     plain = clone(model).fit(X, y)
     assert np.abs(hyper_parameters(weighted) - hyper_parameters(plain)).max() > 1e-2  # they are evidence
 
@@ -52,7 +54,7 @@ def test_weights_of_classes_leave_the_kernel_alone(model, rng):
     plain = clone(model).fit(X, y, sample_weight=own)
     model = clone(model).set_params(class_weight={0: 0.5, 1: 4.0})
     weighted = clone(model).fit(X, y, sample_weight=own)
-    np.testing.assert_array_equal(hyper_parameters(weighted), hyper_parameters(plain))
+    np.testing.assert_array_equal(weighted.kernel_.theta, plain.kernel_.theta)  # but not the bias
     np.testing.assert_array_equal(weighted.posterior_.problem.exponents, own * np.where(y == 1, 4.0, 0.5))
     assert weighted.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.02
 

@@ -32,10 +32,10 @@ def margin_geometry(gram: Gram) -> Geometry:
     --------
     >>> import numpy as np
     >>> from bayespoint.engines.margin import margin_geometry
-    >>> from bayespoint.grams import DenseGeometry
-    >>> margin_geometry(DenseGeometry(np.ones((4, 4)))).factor
+    >>> from bayespoint.grams import Dense
+    >>> margin_geometry(Dense(np.ones((4, 4)))).factor.round(9)
     array([[1.], [1.], [1.], [1.]])
-    >>> margin_geometry(DenseGeometry(np.eye(4))).size
+    >>> margin_geometry(Dense(np.eye(4))).size
     4
     """
     root = gram.root(_LOW_RANK)
