@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from ..exceptions import InvalidProblemError
-
-
-@runtime_checkable
-class Announcing(Protocol):
-    """An engine that says what a number of rows will take before it begins."""
-
-    def announce(self, n: int) -> None:
-        """Raise if memory does not do, warn if it takes long."""
 
 
 def check_at_least(engine: Any, **least: float) -> None:

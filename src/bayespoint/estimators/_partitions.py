@@ -19,7 +19,7 @@ from ._callbacks import FitProgress
 from ._fit import Recipe, choose, prepare
 from ._fitted import Fitted
 from ._streaming import batch_points, most_landmarks
-from ._validation import check_training_set
+from ._validation import check_training_set, signs_of
 
 __all__ = ["fit_partitions", "is_dask"]
 
@@ -87,8 +87,7 @@ class _Targets:
     classes: Any
 
     def __call__(self, labels: Any) -> Array:
-        positive = self.classes[1:] if len(self.classes) == 2 else self.classes
-        return np.where(np.asarray(labels)[None, :] == positive[:, None], 1.0, -1.0)
+        return signs_of(labels, self.classes)
 
 
 @dataclass(frozen=True)

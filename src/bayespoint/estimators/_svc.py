@@ -42,8 +42,6 @@ _ENGINES = {  # names at the border stand for engines with their default setting
     "elliptical-slice": "EllipticalSlice",
 }
 
-_SAMPLED = 1000  # rows to tune by
-
 
 class BayesianSVC(KernelClassifier):
     """Support vector machine as a probabilistic model: class probabilities, evidence, hyper-parameters without a grid.

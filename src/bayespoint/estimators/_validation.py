@@ -30,6 +30,7 @@ __all__ = [
     "check_training_set",
     "number_or_evidence",
     "restore_on_failure",
+    "signs_of",
     "weights_of",
 ]
 
@@ -61,8 +62,13 @@ class TrainingSet(NamedTuple):
     @property
     def targets(self) -> list[Array]:
         """Labels -1 and +1: one vector for two classes (the second is +1), else each class against the rest."""
-        codes = [1] if len(self.classes) == 2 else range(len(self.classes))
-        return [np.where(self.y == code, 1.0, -1.0) for code in codes]
+        return list(signs_of(self.y, np.arange(len(self.classes))))
+
+
+def signs_of(labels: Any, classes: Any) -> Array:
+    """Labels -1 and +1: a row for two classes, of which the second is +1, else one for each class against the rest."""
+    positive = classes[1:] if len(classes) == 2 else classes
+    return np.where(np.asarray(labels)[None, :] == positive[:, None], 1.0, -1.0)
 
 
 def check_training_set(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import log, sqrt
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -16,8 +16,6 @@ from ._log_odds import ByLogOdds
 from ._normal import hazard
 
 __all__ = ["Hinge"]
-
-_LOG_SQRT_2PI = 0.5 * log(2 * np.pi)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,24 @@ from .latent import Latent, correlated, disagreement_of_draws, draws_to_arviz, l
 __all__ = ["DrawnAt", "ExpandedAt", "ExpandedPosterior", "SampledPosterior"]
 
 
+class _ByMoments:
+    """Moments of the latent at each point, one by one."""
+
+    latent: Any
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the latent at each point."""
+        return self.latent.mean
+
+    @property
+    def variance(self) -> Array:
+        """Variance of the latent at each point."""
+        return self.latent.variance
+
+
 @dataclass(frozen=True, eq=False)
-class DrawnAt:
+class DrawnAt(_ByMoments):
     """Draws at new points: a latent given each draw, and the variance of what the training points do not determine."""
 
     coordinates: Array
@@ -42,16 +58,6 @@ class DrawnAt:
             rows = slice(start, start + 256)
             spread[rows] = (self._flat @ self.features[rows].T).var(axis=0)
         return Latent(self.features @ self.centre, spread + self.orthogonal)
-
-    @property
-    def mean(self) -> Array:
-        """Mean of the latent at each point."""
-        return self.latent.mean
-
-    @property
-    def variance(self) -> Array:
-        """Variance of the latent at each point."""
-        return self.latent.variance
 
     def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
         """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
@@ -176,7 +182,7 @@ class SampledPosterior:
 
 
 @dataclass(frozen=True, eq=False)
-class ExpandedAt:
+class ExpandedAt(_ByMoments):
     """Few classifiers at new points, and a variance next to nothing beside them."""
 
     outputs: Array  # of shape (1, draw, n_points)
@@ -186,16 +192,6 @@ class ExpandedAt:
     def latent(self) -> Latent:
         """Mean and variance of the latent at each point."""
         return Latent(self.outputs.mean(axis=(0, 1)), self.outputs.var(axis=(0, 1)) + self.orthogonal)
-
-    @property
-    def mean(self) -> Array:
-        """Mean of the latent at each point."""
-        return self.latent.mean
-
-    @property
-    def variance(self) -> Array:
-        """Variance of the latent at each point."""
-        return self.latent.variance
 
     def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
         """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
