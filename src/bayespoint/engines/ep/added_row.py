@@ -23,7 +23,7 @@ from ..._core.typing import Array
 from ...grams import NewPoints
 from ...posteriors import GaussianPosterior
 from .engine import EP, posterior_of_state
-from .sites import Rows, Sites, State, evaluate, matched, settle
+from .sites import SiteRows, Sites, State, evaluate, matched, settle
 
 __all__ = ["GrownPosterior", "add_row"]
 
@@ -95,7 +95,7 @@ def add_row(posterior: GaussianPosterior, new: NewPoints, y: float, *, tolerance
         start: Any = replace(posterior, tau=np.r_[posterior.tau, 0.0], nu=np.r_[posterior.nu, 0.0])
         return EP(tolerance=tolerance).infer(problem, start=start)
     with blas_threads_for(n):
-        rows = Rows.of(problem)
+        rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
         guide = _Guide.of(posterior, new)
         sites = Sites(np.r_[posterior.tau / rows.copies[:n], 0.0], np.r_[posterior.nu / rows.copies[:n], 0.0])
         state = _settle(rows, guide, sites, _NEAR)
@@ -163,7 +163,7 @@ class _Guide:
         _, _, solved, failed = lapack.dgesv(columns[some] + np.diag(1 / d_tau[some]), columns.T)
         return columns, None if failed else solved.T
 
-    def moved_to(self, rows: Rows, sites: Sites) -> _Guide:
+    def moved_to(self, rows: SiteRows, sites: Sites) -> _Guide:
         """With the covariance at other sites, nearly; moments are those of here."""
         d_tau = rows.copies * sites.tau - self.tau
         moved = np.flatnonzero(np.abs(d_tau) * self.variance > 0.1 * _LARGE)
@@ -175,20 +175,20 @@ class _Guide:
         covariance = self.covariance - solved @ columns.T
         return _Guide(self.tau, self.nu, self.mean, self.variance, covariance, np.square(covariance))
 
-    def around(self, rows: Rows, exact: State) -> _Guide:
+    def around(self, rows: SiteRows, exact: State) -> _Guide:
         """The same around moments that are exact."""
         tau, nu = rows.copies * exact.sites.tau, rows.copies * exact.sites.nu
         return _Guide(tau, nu, exact.mean, exact.var, self.covariance, self.squares)
 
 
-def _settle(rows: Rows, guide: _Guide, sites: Sites, tolerance: float) -> State:
+def _settle(rows: SiteRows, guide: _Guide, sites: Sites, tolerance: float) -> State:
     """Sweeps until sites stand still, with moments from the guide."""
 
-    def guided(sites: Sites, last: State) -> State:
+    def guided(rows: SiteRows, sites: Sites, last: State) -> State:
         tau, nu = sites.times(rows.copies)
         moments = guide.moments(tau, nu, last.mean)
         state = None if moments is None else matched(rows, sites, *moments)
         return state or State.improper(sites, last.mean, guide.variance)
 
-    start = guided(sites, State.improper(sites, guide.mean, guide.variance))
-    return settle(rows, start, guided, tolerance=tolerance, max_sweeps=_SWEEPS)[0]
+    start = guided(rows, sites, State.improper(sites, guide.mean, guide.variance))
+    return settle(rows, start, tolerance, _SWEEPS, look=guided)[0]
