@@ -20,7 +20,7 @@ FIT = [
     (2, "estimators._fit", "choose", "choose"),
     (3, "grams.views", "choose_view", "choose_view: Exact, Linear, Landmarks or Rows"),
     (3, "tuning.climb", "maximise_evidence", "maximise_evidence: up the evidence"),
-    (4, "tuning.climb", "infer", "infer: at each candidate"),
+    (4, "tuning.climb", "infer_candidate", "infer_candidate: each model on the way"),
     (5, "grams.views", "Exact.gram", "view.gram(kernel): a Gram"),
     (5, "problem", "Problem.__post_init__", "Problem(gram, y, likelihood)"),
     (5, "engines.ep.engine", "EP.infer", "engine.infer(problem, rng)"),

@@ -20,7 +20,7 @@ from ..grams import Exact, Rows, View, check_gram, choose_view
 from ..kernels import kernel_values
 from ..posteriors import SampledPosterior
 from ..problem import Weights
-from ..tuning.climb import Candidate, Model, infer, is_no_better_than_a_coin, rebiased
+from ..tuning.climb import Candidate, Model, infer_candidate, is_no_better_than_a_coin, rebiased
 from ._inputs import Points
 from ._validation import TrainingSet
 
@@ -144,7 +144,7 @@ def infer_posteriors(
     """The posteriors of a model whose hyper-parameters stand."""
     view = recipe.view(model.kernel, ready.points.X, ready.engine) if view is None else view
     data = ready.data
-    found = infer(model, view, data.targets, data.weights, ready.engine, rng=rng, n_jobs=recipe.n_jobs)
+    found = infer_candidate(model, view, data.targets, data.weights, ready.engine, rng=rng, n_jobs=recipe.n_jobs)
     for posterior in found.posteriors:
         if isinstance(posterior, SampledPosterior):
             warn_if_poor(posterior)
