@@ -49,10 +49,10 @@ class _Stream:
     counts: Any  # rows of each class
 
 
-def learn_batch(recipe: Recipe, so_far: Fitted | None, data: TrainingSet, engine: EP, *, forgetting: float) -> Fitted:
+def learn_batch(recipe: Recipe, so_far: Fitted | None, data: TrainingSet, *, forgetting: float) -> Fitted:
     """One batch of expectation propagation with the posterior so far as its prior."""
     points = batch_points(data.X, recipe, None if so_far is None else so_far.points)
-    stream = _new_stream(recipe, data, points, engine) if so_far is None else _stream_of(recipe, so_far)
+    stream = _new_stream(recipe, data, points) if so_far is None else _stream_of(recipe, so_far)
     view = _view_for(recipe, stream, points.X)
     gram = view.gram(stream.model.kernel)
     keep = forgetting if stream.rows else 1.0
@@ -61,7 +61,8 @@ def learn_batch(recipe: Recipe, so_far: Fitted | None, data: TrainingSet, engine
         Problem(replace(gram, prior=prior), y, stream.model.likelihood, data.weights, check=False)
         for prior, y in zip(priors, data.targets, strict=True)
     ]
-    found = Candidate.of(stream.model, engine.infer_all(problems, n_jobs=recipe.n_jobs), view)
+    assert recipe.partitions is not None  # else there is no partial_fit
+    found = Candidate.of(stream.model, recipe.partitions.infer_all(problems, n_jobs=recipe.n_jobs), view)
     found = replace(found, log_evidence=stream.log_evidence + (found.log_evidence or 0.0))
     counts = stream.counts + np.bincount(data.y, minlength=len(data.classes))
     _warn_if_sorted(stream.rows, counts, data.classes)
@@ -82,8 +83,8 @@ def most_landmarks(recipe: Recipe) -> int | None:
     return _LANDMARKS if recipe.max_rank == "auto" else recipe.max_rank  # type: ignore[return-value]
 
 
-def _new_stream(recipe: Recipe, data: TrainingSet, points: Points, engine: EP) -> _Stream:
-    model = prepare(recipe, data, points, engine).model
+def _new_stream(recipe: Recipe, data: TrainingSet, points: Points) -> _Stream:
+    model = prepare(recipe, data, points, recipe.partitions).model
     if model.free:
         raise InvalidProblemError(
             f"A stream tunes nothing: give {' and '.join(model.free)} as a number, or fit on some rows first."
