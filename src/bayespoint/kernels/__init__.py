@@ -4,23 +4,33 @@ Hyper-parameters, bounds and gradients are scikit-learn's; this package adds the
 callables, precomputed Gram matrices, normalisation in feature space, sparse inputs, and a faster way to the values.
 """
 
+from .features import Features, kinds_of_columns
 from .gradients import by_differences, contract_gradient
 from .isometry import Isometry
 from .linear import linear_features
 from .named import amplitude, make_kernel, with_bias
 from .objects import CallableKernel, Normalized, Precomputed
+from .portfolio import table_kernel, table_kernels
+from .tables import GroupedRBF, OnFeatures, seen_plainly
 from .values import kernel_values
 
 __all__ = [
     "CallableKernel",
+    "Features",
+    "GroupedRBF",
     "Isometry",
     "Normalized",
+    "OnFeatures",
     "Precomputed",
     "amplitude",
     "by_differences",
     "contract_gradient",
     "kernel_values",
+    "kinds_of_columns",
     "linear_features",
     "make_kernel",
+    "seen_plainly",
+    "table_kernel",
+    "table_kernels",
     "with_bias",
 ]

@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Kernel, Product, Sum
 
 from .._core.typing import Array
-from .values import kernel_values
+from .tables import GroupedRBF, OnFeatures
+from .values import kernel_values, length_scales
 
 __all__ = ["by_differences", "contract_gradient"]
 
@@ -48,6 +49,9 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array, Z: Any = None) -> Array:
     """
     if kernel.n_dims == 0:
         return np.empty(0)
+    if isinstance(kernel, OnFeatures):
+        features = kernel.features
+        return contract_gradient(kernel.kernel, features(X), g, None if Z is None else features(Z))
     if isinstance(kernel, Sum):
         return np.r_[contract_gradient(kernel.k1, X, g, Z), contract_gradient(kernel.k2, X, g, Z)]
     if isinstance(kernel, Product):
@@ -57,7 +61,7 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array, Z: Any = None) -> Array:
         return contract_gradient(kernel.kernel, X, g * kernel.exponent * base ** (kernel.exponent - 1), Z)
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * g.sum()])
-    if type(kernel) is RBF:
+    if type(kernel) in (RBF, GroupedRBF):
         return _rbf(kernel, X, g) if Z is None else _rbf_between(kernel, X, Z, g)
     if Z is not None:  # kernels of scikit-learn have a gradient between points and themselves only
         return by_differences(kernel, lambda varied: float(np.vdot(g, kernel_values(varied, X, Z))))
@@ -77,20 +81,28 @@ def _product_side(varied: Kernel, other: Kernel, X: Any, g: Array, Z: Any) -> Ar
 
 def _rbf(kernel: RBF, X: Any, g: Array) -> Array:
     """d exp(-|x-z|^2 / 2 l^2) / d log l_p = k (x_p - z_p)^2 / l_p^2, summed with g as row sums and X' M X."""
-    scaled = np.asarray(X) / kernel.length_scale
+    scaled = np.asarray(X) / length_scales(kernel, np.shape(X)[1:])
     scaled = scaled - scaled.mean(axis=0)  # distances do not change, rounding does
     m = g * kernel_values(kernel, X)
     np.fill_diagonal(m, 0.0)  # a point has no distance from itself; left in, it would cancel only up to rounding
     by_feature = 2 * (m.sum(axis=1) @ np.square(scaled) - np.einsum("ip,ip->p", scaled, m @ scaled))
-    return np.asarray(by_feature if kernel.anisotropic else [by_feature.sum()])
+    return _by_parameter(kernel, by_feature)
 
 
 def _rbf_between(kernel: RBF, X: Any, Z: Any, g: Array) -> Array:
     """The same between two sets of points."""
     centre = np.mean(Z, axis=0)
-    x, z = (np.asarray(X) - centre) / kernel.length_scale, (np.asarray(Z) - centre) / kernel.length_scale
+    scales = length_scales(kernel, np.shape(X)[1:])
+    x, z = (np.asarray(X) - centre) / scales, (np.asarray(Z) - centre) / scales
     m = g * kernel_values(kernel, X, Z)
     by_feature = m.sum(axis=1) @ np.square(x) + m.sum(axis=0) @ np.square(z) - 2 * np.einsum("ip,ip->p", x, m @ z)
+    return _by_parameter(kernel, by_feature)
+
+
+def _by_parameter(kernel: RBF, by_feature: Array) -> Array:
+    """Derivatives in the length scales of features, summed over those that share one."""
+    if isinstance(kernel, GroupedRBF):
+        return np.bincount(kernel.groups, weights=by_feature, minlength=len(kernel.length_scale))
     return np.asarray(by_feature if kernel.anisotropic else [by_feature.sum()])
 
 

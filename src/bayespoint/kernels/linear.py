@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Kernel, Product, Sum
 
 from .._core.typing import Array
+from .tables import seen_plainly
 
 __all__ = ["linear_features"]
 
@@ -39,6 +40,7 @@ def linear_features(kernel: Kernel, X: Any) -> Array | None:
     >>> linear_features(make_kernel("rbf", X), X) is None
     True
     """
+    kernel, X = seen_plainly(kernel, X)
     parts = _parts(kernel)
     if parts is None or not isinstance(X, np.ndarray):
         return None

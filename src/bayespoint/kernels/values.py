@@ -9,10 +9,13 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product, Sum
 
 from .._core.typing import Array
+from .tables import GroupedRBF, OnFeatures
 
-__all__ = ["kernel_values"]
+__all__ = ["kernel_values", "length_scales"]
 
 _ROWS = 128  # worked on at a time, so that what they need stays in the cache
+_WIDE = 24  # features from which products of matrices are the faster way to distances
+_FAR = 1e5  # squared distance from zero, in length scales, up to which they are as good: rounding is below 1e-10
 
 
 def kernel_values(kernel: Kernel, X: Any, Z: Any = None) -> Array:
@@ -48,21 +51,47 @@ def kernel_values(kernel: Kernel, X: Any, Z: Any = None) -> Array:
         values = kernel_values(first, X, Z)
         other = second.constant_value if isinstance(second, ConstantKernel) else kernel_values(second, X, Z)
         return np.asarray(combine(values, other, out=values))
-    if type(kernel) is RBF and np.size(kernel.length_scale) in (1, np.shape(X)[1]):
-        X = np.asarray(X) / kernel.length_scale
-        return _gaussian_gram(X) if Z is None else _gaussian(X, np.asarray(Z) / kernel.length_scale)
+    if isinstance(kernel, OnFeatures):
+        return kernel_values(kernel.kernel, kernel.features(X), None if Z is None else kernel.features(Z))
+    if (scales := length_scales(kernel, np.shape(X)[1:])) is not None:
+        X = np.asarray(X) / scales
+        return _gaussian_gram(X) if Z is None else _gaussian(X, np.asarray(Z) / scales)
     return np.array(kernel(X, Z))  # a copy: what a user's kernel returns is not ours to change
+
+
+def length_scales(kernel: Kernel, shape: tuple[int, ...]) -> Any:
+    """One length scale, or one for each feature, of a Gaussian kernel; None for any other."""
+    if type(kernel) is GroupedRBF:
+        return kernel.of_features
+    if type(kernel) is RBF and np.size(kernel.length_scale) in (1, *shape):
+        return kernel.length_scale
+    return None
 
 
 def _gaussian(X: Array, Z: Array) -> Array:
     """``exp(-|x - z|^2 / 2)``."""
     values = np.empty((len(X), len(Z)))
+    by_products = _may_multiply(X, Z)
+    squares = 0.5 * np.einsum("ij,ij->i", Z, Z) if by_products else None
     for start in range(0, len(X), _ROWS):
-        part = values[start : start + _ROWS]
-        cdist(X[start : start + _ROWS], Z, "sqeuclidean", out=part)
-        part *= -0.5
+        part, rows = values[start : start + _ROWS], X[start : start + _ROWS]
+        if by_products:
+            np.matmul(rows, Z.T, out=part)
+            part -= squares
+            part -= 0.5 * np.einsum("ij,ij->i", rows, rows)[:, None]
+            np.minimum(part, 0.0, out=part)
+        else:
+            cdist(rows, Z, "sqeuclidean", out=part)
+            part *= -0.5
         np.exp(part, out=part)
     return values
+
+
+def _may_multiply(X: Array, Z: Array) -> bool:
+    """Whether distances may come from products, which is many times faster: enough features, and not far from zero."""
+    if X.shape[1] < _WIDE or not (len(X) and len(Z)):
+        return False
+    return max(np.einsum("ij,ij->i", part, part).max() for part in (X, Z)) < _FAR
 
 
 def _gaussian_gram(X: Array) -> Array:

@@ -22,6 +22,7 @@ from ..kernels import with_bias
 from ..likelihoods import Likelihood
 from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights
+from .priors import HyperPrior
 
 _NOWHERE = 1e10  # negative log-evidence where there is none
 _POLISHED = 60  # rows up to which the maximum is followed down to rounding: cheap there, and as reproducible
@@ -31,7 +32,6 @@ _TO_ROUNDING: Mapping[str, Any] = {"maxiter": 30, "maxfun": 60, "ftol": 0.0, "gt
 __all__ = [
     "Candidate",
     "Model",
-    "believable_evidence",
     "infer_candidate",
     "is_no_better_than_a_coin",
     "maximise_evidence",
@@ -41,9 +41,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Model:
-    """A kernel (bias included), a likelihood, and the names of the likelihood's parameters that are free.
+    """A kernel (bias included), a likelihood, the names of the likelihood's parameters that are free, and a hyper-prior.
 
-    `theta` strings together the logarithms of all free parameters.
+    `theta` strings together the logarithms of all free parameters, of which the hyper-prior speaks.
 
     Examples
     --------
@@ -57,6 +57,7 @@ class Model:
     kernel: Kernel
     likelihood: Likelihood
     free: tuple[str, ...] = ()
+    prior: HyperPrior | None = None
 
     @property
     def theta(self) -> Array:
@@ -116,6 +117,19 @@ class Candidate:
         by_name = [np.sum([gradient.likelihood[name] for gradient in gradients]) for name in self.model.free]
         return np.r_[self.view.slope(self.model.kernel, gradients), by_name]
 
+    @property
+    def merit(self) -> float:
+        """What is maximised: the log-evidence and the log-density of the hyper-prior; nothing if it cannot be one."""
+        value, prior = self.log_evidence, self.model.prior
+        if value is None or value > 0:  # labels cannot be more than certain
+            return -np.inf
+        return value if prior is None else value + prior.log_density(self.model.theta)
+
+    def merit_gradient(self) -> Array:
+        """Its gradient in ``model.theta``."""
+        slope, prior = self.evidence_gradient(), self.model.prior
+        return slope if prior is None else slope + prior.gradient(self.model.theta)
+
 
 def infer_candidate(
     model: Model,
@@ -159,7 +173,7 @@ def maximise_evidence(
     n_jobs: int | None = None,
     on_iteration: Callable[[Candidate], bool] | None = None,
 ) -> Candidate:
-    """Climb the log-evidence from `model`, and from random points within the bounds.
+    """Climb the log-evidence, and the hyper-prior if the model has one, from `model` and from random points.
 
     Parameters
     ----------
@@ -174,7 +188,7 @@ def maximise_evidence(
     engine : EP, optional
         Engine with a log-evidence and its gradient.
     n_restarts : int, default=0
-        Further climbs from points drawn log-uniformly between the bounds.
+        Further climbs from points drawn log-uniformly within the bounds.
     rng : numpy.random.Generator, optional
         Where restarts are drawn from.
     n_jobs : int, optional
@@ -220,7 +234,7 @@ def maximise_evidence(
         best = climb.run(model, model.theta, rough, _ROUGHLY)
         if restarts and not climb.stopped:
             tasks = (delayed(_Climb(data).run)(model, theta, rough, _ROUGHLY) for theta in restarts)
-            climb.best = best = max([best, *in_parallel(tasks, n_jobs)], key=believable_evidence)
+            climb.best = best = max([best, *in_parallel(tasks, n_jobs)], key=lambda one: one.merit)
         if len(targets[0]) <= _POLISHED and not climb.stopped:  # equal data in another guise give equal answers
             exact = replace(engine, tolerance=min(engine.tolerance, 1e-9))
             best = climb.run(model, best.model.theta, exact, _TO_ROUNDING)
@@ -247,15 +261,9 @@ def rebiased(model: Model, X: Any, targets: Sequence[Array], weights: Weights | 
     held.set_params(**{f"{parameter.name}_bounds": "fixed" for parameter in held.hyperparameters})
     start = np.sqrt(np.mean(held.diag(as_view(X).X)))  # a bias that is small beside the rest has no slope to climb
     free = with_bias(held, float(start), tuned=True)
-    best = maximise_evidence(replace(model, kernel=free, free=()), X, targets, weights, engine=engine)
+    best = maximise_evidence(replace(model, kernel=free, free=(), prior=None), X, targets, weights, engine=engine)
     found = ConstantKernel(best.model.kernel.k2.constant_value, bias.constant_value_bounds)
     return replace(model, kernel=Sum(shape, found))
-
-
-def believable_evidence(candidate: Candidate) -> float:
-    """Its log-evidence if that can be one: labels cannot be more than certain."""
-    value = candidate.log_evidence
-    return -np.inf if value is None or value > 0 else value
 
 
 class _Climb:
@@ -287,14 +295,14 @@ class _Climb:
         """What is minimised, with its gradient."""
         candidate = infer_candidate(model.at(theta), *self.data, engine, start=self.last, n_jobs=self.n_jobs)
         self.evaluations += 1
-        value = believable_evidence(candidate)
-        if self.best is None or believable_evidence(self.best) < value:
+        value = candidate.merit
+        if self.best is None or self.best.merit < value:
             self.best = candidate
         if value == -np.inf:  # expectation propagation broke down here
             self.last = None
             return _NOWHERE, np.zeros(len(theta))
         self.last = candidate
-        return -value, -candidate.evidence_gradient()
+        return -value, -candidate.merit_gradient()
 
     def after_iteration(self, intermediate_result: Any) -> None:
         """Whoever looks on may stop it."""

@@ -1,0 +1,90 @@
+"""The kernels that ``kernel="auto"`` tries on a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
+
+from .._core.typing import Array
+from .features import Features, kinds_of_columns
+from .named import amplitude
+from .tables import GroupedRBF, OnFeatures
+
+__all__ = ["table_kernel", "table_kernels"]
+
+_FEW = 12  # whole numbers in a column up to which they may stand for names
+_MANY_GROUPS = 200  # beyond which length scales are not chosen one by one
+
+
+def table_kernel(X: Array, nominal: Sequence[int] = (), weights: Array | None = None) -> Kernel:
+    """A Gaussian kernel with one length scale, every column in its own spread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import table_kernel
+    >>> table_kernel(np.array([[1.0, 1e6], [2.0, 3e6], [4.0, 2e6], [8.0, 7e6]]))
+    OnFeatures(1**2 * RBF(length_scale=1.41))
+    """
+    return _isotropic(Features(X, kinds_of_columns(X, nominal), weights=weights))
+
+
+def table_kernels(X: Array, nominal: Sequence[int] = (), weights: Array | None = None) -> dict[str, Kernel]:
+    """Kernels for the columns of a table, the cheap ones first, by what a reader would call them.
+
+    One length scale for all columns, or one for each (for those, a hyper-prior keeps them together); numbers by their
+    values, or by their ranks, which heavy tails do not disturb; whole numbers as names, where columns have few of
+    them; and a linear kernel.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_columns)
+        Training rows; nominal columns as numbers that stand for their values, NaN where there is a gap.
+    nominal : sequence of int
+        Which columns are known to be nominal.
+    weights : ndarray of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    dict of str to Kernel
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import table_kernels
+    >>> list(table_kernels(np.random.default_rng(0).standard_normal((50, 3))))
+    ['linear', 'isotropic', 'relevance', 'isotropic on ranks', 'relevance on ranks']
+    """
+    kinds = kinds_of_columns(X, nominal)
+    values = Features(X, kinds, weights=weights)
+    found = {"linear": OnFeatures(amplitude() * DotProduct(0.0, "fixed"), values)}
+    found |= _pair("", values)
+    if "number" in kinds:
+        found |= _pair(" on ranks", Features(X, kinds, ranked=True, weights=weights))
+    as_names = kinds_of_columns(X, nominal, few=_FEW)
+    if as_names != kinds:
+        found |= _pair(" on categories", Features(X, as_names, weights=weights))
+    return found
+
+
+def _pair(suffix: str, features: Features) -> dict[str, Kernel]:
+    """With one length scale, and with one for each group."""
+    found = {f"isotropic{suffix}": _isotropic(features)}
+    if 1 < len(features.kinds) <= _MANY_GROUPS:
+        scale, bounds = _length_scale(features)
+        inner = GroupedRBF(np.full(len(features.kinds), scale), bounds, features.groups)
+        found[f"relevance{suffix}"] = OnFeatures(amplitude() * inner, features)
+    return found
+
+
+def _isotropic(features: Features) -> Kernel:
+    return OnFeatures(amplitude() * RBF(*_length_scale(features)), features)
+
+
+def _length_scale(features: Features) -> tuple[float, tuple[float, float]]:
+    """Start and bounds: the distance of two rows is of this size."""
+    start = float(np.sqrt(len(features.kinds)))
+    return start, (start / 100, start * 100)

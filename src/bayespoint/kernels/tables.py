@@ -1,0 +1,168 @@
+"""Kernels on the columns of a table: another kernel seen through `Features`, and length scales in groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Hyperparameter, Kernel, Sum
+
+from .._core.typing import Array
+from .features import Features
+
+__all__ = ["GroupedRBF", "OnFeatures", "seen_plainly"]
+
+
+class GroupedRBF(RBF):
+    """Gaussian kernel with one length scale for each group of features.
+
+    On the categories of a nominal column it is ``exp(-1 / l^2)`` where the values differ and one where they do not.
+
+    Parameters
+    ----------
+    length_scale : ndarray of shape (n_groups,)
+        Length scales.
+    length_scale_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
+        Bounds of all of them.
+    groups : ndarray of int of shape (n_features,)
+        The group of each feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import GroupedRBF
+    >>> kernel = GroupedRBF([1.0, 2.0], groups=np.array([0, 0, 1]))
+    >>> kernel(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+
+    def __init__(self, length_scale: Any = 1.0, length_scale_bounds: Any = (1e-5, 1e5), groups: Any = ()) -> None:
+        super().__init__(length_scale, length_scale_bounds)
+        self.groups = groups
+
+    @property
+    def anisotropic(self) -> bool:
+        """Always: as many length scales as groups."""
+        return True
+
+    @property
+    def hyperparameter_length_scale(self) -> Hyperparameter:
+        """The length scales of the groups."""
+        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds, len(self.length_scale))
+
+    @property
+    def of_features(self) -> Array:
+        """The length scale of each feature."""
+        scales: Array = np.asarray(self.length_scale, dtype=float)[self.groups]
+        return scales
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Kernel values, and their gradient in `theta` if asked for."""
+        by_feature = RBF(self.of_features, self.length_scale_bounds)
+        if not eval_gradient:
+            return by_feature(X, Y)
+        values, gradient = by_feature(X, eval_gradient=True)
+        if self.hyperparameter_length_scale.fixed:
+            return values, gradient
+        return values, gradient @ np.eye(len(self.length_scale))[self.groups]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and super().__eq__(other) and np.array_equal(self.groups, other.groups)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"GroupedRBF(length_scale=[{', '.join(f'{scale:.3g}' for scale in self.length_scale)}])"
+
+
+class OnFeatures(Kernel):
+    """A kernel of the features of a table's columns instead of the columns themselves.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel on features.
+    features : Features
+        From columns to features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint.kernels import Features, OnFeatures
+    >>> X = np.array([[1.0], [2.0], [3.0]])
+    >>> in_metres, in_miles = (OnFeatures(RBF(1.0), Features(unit * X, ["number"])) for unit in (1.0, 1609.34))
+    >>> bool(np.all(in_metres(X) == in_miles(1609.34 * X)))
+    True
+    """
+
+    requires_vector_input = True
+
+    def __init__(self, kernel: Kernel, features: Features) -> None:
+        self.kernel = kernel
+        self.features = features
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of this kernel and, with `deep`, of the inner one."""
+        params = {"kernel": self.kernel, "features": self.features}
+        if deep:
+            params.update((f"kernel__{name}", value) for name, value in self.kernel.get_params().items())
+        return params
+
+    def clone_with_theta(self, theta: Any) -> OnFeatures:
+        """The same with other log-parameters; the features are shared."""
+        return OnFeatures(self.kernel.clone_with_theta(theta), self.features)
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Those of the inner kernel."""
+        inner = self.kernel.hyperparameters
+        return [Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements) for h in inner]
+
+    @property
+    def theta(self) -> Array:
+        """Log-parameters of the inner kernel."""
+        theta: Array = self.kernel.theta
+        return theta
+
+    @theta.setter
+    def theta(self, theta: Array) -> None:
+        self.kernel.theta = theta
+
+    @property
+    def bounds(self) -> Array:
+        """Log-bounds of the inner kernel."""
+        bounds: Array = self.kernel.bounds
+        return bounds
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Kernel values, and their gradient in `theta` if asked for."""
+        return self.kernel(self.features(X), None if Y is None else self.features(Y), eval_gradient=eval_gradient)
+
+    def diag(self, X: Any) -> Array:
+        """Kernel value of each row with itself."""
+        diag: Array = self.kernel.diag(self.features(X))
+        return diag
+
+    def is_stationary(self) -> bool:
+        """Whether the inner kernel is."""
+        return bool(self.kernel.is_stationary())
+
+    def __eq__(self, other: object) -> bool:
+        same = type(self) is type(other) and self.features == other.features
+        return same and bool(self.kernel == other.kernel)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"OnFeatures({self.kernel})"
+
+
+def seen_plainly(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
+    """A kernel and points without the way through features: the points are features, and the kernel one of these."""
+    if isinstance(kernel, OnFeatures):
+        return kernel.kernel, kernel.features(X)
+    if isinstance(kernel, Sum) and isinstance(kernel.k1, OnFeatures) and isinstance(kernel.k2, ConstantKernel):
+        return Sum(kernel.k1.kernel, kernel.k2), kernel.k1.features(X)
+    return kernel, X

@@ -1,0 +1,107 @@
+"""Weak hyper-priors: log-normal around values that make sense whatever the data, so that no ridge is climbed for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Kernel, KernelOperator
+
+from .._core.typing import Array
+from ..kernels import OnFeatures
+
+__all__ = ["HyperPrior", "weak_hyper_prior"]
+
+_VARIANCE = 4.0  # of the latent function, in units of softness, around which amplitudes are
+_SPREADS: Mapping[str, float] = {"amplitude": 2.0, "length scale": 1.0, "noise": 1.0, "softness": 1.0}
+_RATIOS: Mapping[str, float] = {"number": 0.5, "gap": 0.5, "nominal": 1.0}  # of one length scale to their mean
+
+
+@dataclass(frozen=True, eq=False)
+class HyperPrior:
+    """A Gaussian over log-parameters; those without a prior have precision zero.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_parameters,)
+        Where it has its maximum.
+    precision : ndarray of shape (n_parameters, n_parameters)
+        Inverse of the covariance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.tuning import HyperPrior
+    >>> prior = HyperPrior(np.zeros(1), np.eye(1))
+    >>> prior.log_density(np.array([2.0])), prior.gradient(np.array([2.0]))
+    (-2.0, array([-2.]))
+    """
+
+    mean: Array
+    precision: Array
+
+    def log_density(self, theta: Array) -> float:
+        """Beside that of its maximum."""
+        away = theta - self.mean
+        return float(-0.5 * away @ self.precision @ away)
+
+    def gradient(self, theta: Array) -> Array:
+        """Of the log-density."""
+        gradient: Array = -self.precision @ (theta - self.mean)
+        return gradient
+
+
+def weak_hyper_prior(kernel: Kernel, X: Any, likelihood: Any, free: Sequence[str] = ()) -> HyperPrior:
+    """The prior of a kernel with bias whose parameters are where a search begins.
+
+    In logarithms: amplitudes are such that the latent function has a variance of four (in units of softness) on
+    average, give or take a factor of e^2 as one standard deviation; so is the squared bias around where it starts;
+    length scales around where they start, their mean within a factor of e and the ratio of each to that mean within
+    e^0.5 (e for nominal columns); noise and softness within a factor of e. Other parameters have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Step
+    >>> from bayespoint.kernels import with_bias
+    >>> from bayespoint.tuning import weak_hyper_prior
+    >>> kernel = with_bias(1.0 * RBF(3.0), 1.0, tuned=True)
+    >>> np.exp(weak_hyper_prior(kernel, np.zeros((2, 1)), Step(softness=1.0)).mean).round(3)
+    array([4., 3., 1.])
+    """
+    shape = kernel.k1
+    lift = np.log(_VARIANCE / max(float(np.mean(shape.diag(X))), np.finfo(float).tiny))
+    blocks = [*_blocks(shape, lift), *_blocks(kernel.k2, 0.0)]
+    blocks += [(np.log([getattr(likelihood, name)]), np.array([[_SPREADS[name] ** -2]])) for name in free]
+    means, precisions = zip(*blocks, strict=True) if blocks else ((), ())
+    return HyperPrior(np.concatenate([np.empty(0), *means]), block_diag(*precisions) if blocks else np.empty((0, 0)))
+
+
+def _blocks(kernel: Kernel, lift: float, kinds: Sequence[str] = ()) -> Iterator[tuple[Array, Array]]:
+    """Means and precisions of the parameters of a kernel, leaf by leaf in the order of `theta`."""
+    if isinstance(kernel, OnFeatures):
+        yield from _blocks(kernel.kernel, lift, kernel.features.kinds)
+    elif isinstance(kernel, KernelOperator):
+        yield from _blocks(kernel.k1, lift, kinds)
+        yield from _blocks(kernel.k2, lift, kinds)
+    elif isinstance(kernel, Exponentiation):
+        yield from _blocks(kernel.kernel, lift, kinds)
+    elif kernel.n_dims and isinstance(kernel, ConstantKernel):
+        yield kernel.theta + lift, np.array([[_SPREADS["amplitude"] ** -2]])
+    elif kernel.n_dims and isinstance(kernel, RBF):  # Matern is one, too
+        yield kernel.theta, np.linalg.inv(_covariance(kernel.n_dims, kinds))
+    elif kernel.n_dims:
+        yield kernel.theta, np.zeros((kernel.n_dims, kernel.n_dims))
+
+
+def _covariance(count: int, kinds: Sequence[str]) -> Array:
+    """Of log length scales: what they share, and what each has of its own if there are several."""
+    shared = _SPREADS["length scale"] ** 2 * np.ones((count, count))
+    if count == 1:
+        return shared
+    own = [_RATIOS[kind] for kind in kinds] if len(kinds) == count else [_RATIOS["number"]] * count
+    return shared + np.diag(np.square(own))
