@@ -23,7 +23,7 @@ from ..posteriors import Latent
 from ..problem import Weights
 from ..tuning.climb import Model, maximise_evidence
 from . import _certificates
-from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
 from ._fit import Recipe, conclude, prepare, search
 from ._fitted import Fitted
 from ._partitions import fit_partitions, is_dask
@@ -98,16 +98,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 return self._become(fit_partitions(self, recipe, X, y, sample_weight))
             data = check_training_set(self, X, y, sample_weight, self.class_weight, recipe.pairwise)
             ready = prepare(recipe, data)
-            progress = FitProgress(self, X, y)
-            best = recipe.search(
-                recipe,
-                ready,
-                lambda found: progress.iteration(lambda: self._attributes(conclude(recipe, ready, found))),
-            )
-            self._become(conclude(recipe, ready, best))
-            if (known := self._leave_one_out(X)) is not None:
-                self.loo_proba_ = known
-            progress.finish()
+            with fit_progress(self, X, y, lambda found: self._attributes(conclude(recipe, ready, found))) as report:
+                self._become(conclude(recipe, ready, recipe.search(recipe, ready, report)))
+                if (known := self._leave_one_out(X)) is not None:
+                    self.loo_proba_ = known
         return self
 
     def predict(self, X: Any) -> Any:
@@ -348,7 +342,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
         """What a user sees of a fit."""
-        kernel, posteriors = fitted.kernel, fitted.posteriors
+        kernel, posteriors = fitted.model.kernel, fitted.posteriors
         counted = {} if fitted.class_count is None else {"n_seen_": fitted.n_rows, "class_count_": fitted.class_count}
         return counted | {
             "fitted_": fitted,

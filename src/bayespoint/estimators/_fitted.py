@@ -127,7 +127,7 @@ class Fitted:
     def at(self, rows: Any) -> NewPoints:
         """New points, given in the form of the training points."""
         if "map" not in self._new:
-            self._new["map"] = self.view.new(self.kernel)
+            self._new["map"] = self.view.new(self.model.kernel)
         new: NewPoints = self._new["map"](rows)
         return new
 

@@ -266,14 +266,17 @@ def rebiased(model: Model, X: Any, targets: Sequence[Array], weights: Weights | 
     return replace(model, kernel=Sum(shape, found))
 
 
+@dataclass
 class _Climb:
     """The state of one or more runs of L-BFGS: the best candidate so far, and the last one as a warm start."""
 
-    def __init__(self, data: tuple[Any, Any, Any], n_jobs: int | None = None, on_iteration: Any = None) -> None:
-        self.data, self.n_jobs, self.on_iteration = data, n_jobs, on_iteration
-        self.best: Candidate | None = None
-        self.last: Candidate | None = None
-        self.evaluations, self.stopped = 0, False
+    data: tuple[Any, Any, Any]
+    n_jobs: int | None = None
+    on_iteration: Callable[[Candidate], bool] | None = None
+    best: Candidate | None = None
+    last: Candidate | None = None
+    evaluations: int = 0
+    stopped: bool = False
 
     def run(self, model: Model, theta: Array, engine: EP, options: Mapping[str, Any]) -> Candidate:
         """The best candidate, of this run and those before it."""
@@ -306,7 +309,7 @@ class _Climb:
 
     def after_iteration(self, intermediate_result: Any) -> None:
         """Whoever looks on may stop it."""
-        if self.on_iteration is not None and self.on_iteration(self.best):
+        if self.on_iteration is not None and self.best is not None and self.on_iteration(self.best):
             self.stopped = True
             raise StopIteration
 

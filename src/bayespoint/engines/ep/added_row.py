@@ -36,21 +36,7 @@ _SWEEPS = 30
 class GrownPosterior(GaussianPosterior):
     """A Gaussian posterior that rows were added to one by one.
 
-    Attributes
-    ----------
-    near_covariance : ndarray of shape (n, n)
-        Covariance of the latents at the training points, nearly: good enough to guide the next row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Problem, Step
-    >>> from bayespoint.engines import EP
-    >>> from bayespoint.engines.ep import add_row
-    >>> from bayespoint.grams import DensePoints
-    >>> one = EP().infer(Problem(np.eye(1), [1], Step(softness=1.0)))
-    >>> add_row(one, DensePoints([[0.5]], [1.0]), -1.0).near_covariance.shape
-    (2, 2)
+    `near_covariance` is that of the latents at the training points, nearly: good enough to guide the next row.
     """
 
     near_covariance: Array = field(default_factory=lambda: np.empty((0, 0)))
@@ -60,34 +46,6 @@ def add_row(posterior: GaussianPosterior, new: NewPoints, y: float, *, tolerance
     """The posterior with one more row, of weight one, as if it had been there from the beginning.
 
     Where latents have few coordinates a fit from the old sites is as fast as this, and done instead.
-
-    Parameters
-    ----------
-    posterior : GaussianPosterior
-        By expectation propagation.
-    new : NewPoints
-        The new row: one point, as the posterior takes it.
-    y : float
-        Its label, -1 or +1.
-    tolerance : float, default=1e-6
-        Change of the sites at which the sweeps stop.
-
-    Returns
-    -------
-    GaussianPosterior
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Problem, Step
-    >>> from bayespoint.engines import EP
-    >>> from bayespoint.engines.ep import add_row
-    >>> from bayespoint.grams import DensePoints
-    >>> gram, y = np.full((3, 3), 0.5) + 0.5 * np.eye(3), np.array([1.0, -1.0, 1.0])
-    >>> two = EP().infer(Problem(gram[:2, :2], y[:2], Step(softness=1.0)))
-    >>> three = EP().infer(Problem(gram, y, Step(softness=1.0)))
-    >>> bool(np.allclose(add_row(two, DensePoints(gram[2:, :2], [1.0]), 1.0).mean, three.mean, atol=1e-6))
-    True
     """
     n = posterior.problem.size
     problem = posterior.problem.and_row(new, y)

@@ -73,7 +73,7 @@ class EP(Engine):
         It is deterministic: `rng` is there because every engine has it.
         """
         hard = problem.hard
-        if not problem.diag[hard].all():
+        if hard.any() and not problem.diag[hard].all():
             problem.raise_if_empty()
         rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
         sites = nothing = Sites.zero(problem.size)
@@ -168,13 +168,14 @@ def posterior_of_state(
         raise InvalidProblemError(
             f"Expectation propagation broke down: rescale the kernel, or {rows.likelihood.remedy}."
         )
-    seen_var = rows.seen(state.cavity_var)
+    residual = rows.gram.residual
+    seen_var = state.cavity_var if residual is None else state.cavity_var + residual
     by_parameter = rows.likelihood.log_normaliser_gradient(rows.y, state.cavity_mean, seen_var, rows.power)
     gradient = EvidenceGradient(
         gaussian.alpha,
         gaussian,
         {name: float((rows.copies * d).sum()) for name, d in by_parameter.items()},
-        None if rows.gram.residual is None else _by_residual(rows, state),
+        None if residual is None else _by_residual(rows, state),
     )
     return GaussianPosterior(
         *(problem, gaussian.alpha, state.mean, state.var, tau, nu, gaussian, log_evidence, gradient, info),

@@ -6,6 +6,7 @@ Numbers are lines of Algorithm 3.5 of Rasmussen & Williams (2006), with all site
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,22 +44,17 @@ class SiteRows(NamedTuple):
         """Number of rows."""
         return len(self.y)
 
-    def seen(self, cavity_var: Array, some: Any = slice(None)) -> Array:
-        """Variance that the likelihood sees: of the latent with its residual."""
-        residual = self.gram.residual
-        return cavity_var if residual is None else cavity_var + residual[some]
-
     def match(self, cavity_mean: Array, cavity_var: Array, some: Any = slice(None)) -> tuple[Array, Array, Array]:
         """Log-normalisers, and sites on the latents, or on that part of them that the Gram matrix has.
 
         The likelihood sees the latent with its residual; a site of precision tau there is one of precision
         ``1 / (1 / tau + residual)`` and the same mean here.
         """
-        seen = self.seen(cavity_var, some)
-        log_z, tau, nu = self.likelihood.site(self.y[some], cavity_mean, seen, self.power[some])
-        if self.gram.residual is None:
-            return log_z, tau, nu
-        shrink = 1 / (1 + tau * self.gram.residual[some])
+        y, power, residual = self.y[some], self.power[some], self.gram.residual
+        if residual is None:
+            return self.likelihood.site(y, cavity_mean, cavity_var, power)
+        log_z, tau, nu = self.likelihood.site(y, cavity_mean, cavity_var + residual[some], power)
+        shrink = 1 / (1 + tau * residual[some])
         return log_z, tau * shrink, nu * shrink
 
 
@@ -170,13 +166,14 @@ def back_off(rows: SiteRows, old: State, new: Sites, look: Look = evaluate) -> S
     return None
 
 
+@dataclass
 class Anderson:
     """Anderson mixing: the next sites from the residuals of the last sweeps, rows weighted by their copies."""
 
-    def __init__(self, memory: int, copies: Array) -> None:
-        self.memory, self.weight = memory, np.sqrt(np.r_[copies, copies])
-        self.targets: list[Array] = []
-        self.residuals: list[Array] = []
+    memory: int
+    copies: Array
+    targets: list[Array] = field(default_factory=list)
+    residuals: list[Array] = field(default_factory=list)
 
     def propose(self, state: State) -> Sites:
         """From the state of this sweep, which is remembered."""
@@ -187,7 +184,7 @@ class Anderson:
         self.residuals = [*self.residuals, residual][keep]
         if self.memory == 0 or len(self.targets) < 2:
             return state.target
-        scale = self.weight * np.r_[state.var, np.sqrt(state.var)]
+        scale = np.sqrt(np.r_[self.copies, self.copies]) * np.r_[state.var, np.sqrt(state.var)]
         d_residual = np.diff(self.residuals, axis=0) * scale
         normal = np.einsum("ik,jk->ij", d_residual, d_residual)
         shares = mixing_shares(normal, np.einsum("ik,k->i", d_residual, residual * scale))
