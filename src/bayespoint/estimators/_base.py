@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from .. import engines
+from .._core.random import as_generator
 from .._core.typing import Array, RandomState
 from ..bounds import Certificate
 from ..engines import EP, Engine
@@ -20,7 +22,6 @@ from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.views import may_take_landmarks
 from ..posteriors import Latent
-from ..problem import Weights
 from ..tuning.climb import Model, maximise_evidence
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
@@ -31,7 +32,7 @@ from ._validation import TrainingSet, check_inputs, check_training_set, restore_
 
 __all__ = ["KernelClassifier", "named_engine", "read", "recipe_of", "step_probabilities"]
 
-_OPTIONAL = ("loo_proba_", "members_", "member_weights_", "n_seen_", "class_count_")  # not every fit has them
+_OPTIONAL = ("loo_proba_", "members_", "member_weights_", "kernels_", "weights_", "n_seen_", "class_count_")
 
 
 def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
@@ -96,7 +97,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         with restore_on_failure(self):
             if is_dask(X):
                 return self._become(fit_partitions(self, recipe, X, y, sample_weight))
-            data = check_training_set(self, X, y, sample_weight, self.class_weight, recipe.pairwise)
+            data = check_training_set(
+                self, X, y, sample_weight, self.class_weight, recipe.pairwise, recipe.takes_tables
+            )
             ready = prepare(recipe, data)
             with fit_progress(self, X, y, lambda found: self._attributes(conclude(recipe, ready, found))) as report:
                 self._become(conclude(recipe, ready, recipe.search(recipe, ready, report)))
@@ -164,7 +167,12 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         fitted = self._require_fit()
         if self._pairwise:
             raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
-        return fitted.functions(check_inputs(self, X), n_samples, random_state)
+        rows, rng = check_inputs(self, X), as_generator(random_state)
+        if not fitted.alternatives:
+            return fitted.functions(rows, n_samples, rng)
+        counts = rng.multinomial(n_samples, self.member_weights_)
+        drawn = [one.fitted_.functions(rows, int(k), rng) for one, k in zip(self.members_, counts, strict=True) if k]
+        return rng.permutation(np.concatenate(drawn))
 
     def certificate(
         self,
@@ -236,7 +244,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Class probabilities."""
         raise NotImplementedError
 
-    def _model(self, X: Any, weights: Weights | None) -> Model:
+    def _model(self, data: TrainingSet) -> Model:
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
         raise NotImplementedError
 
@@ -343,8 +351,13 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
         """What a user sees of a fit."""
         kernel, posteriors = fitted.model.kernel, fitted.posteriors
-        counted = {} if fitted.class_count is None else {"n_seen_": fitted.n_rows, "class_count_": fitted.class_count}
-        return counted | {
+        more: dict[str, Any] = {}
+        if fitted.class_count is not None:
+            more |= {"n_seen_": fitted.n_rows, "class_count_": fitted.class_count}
+        if fitted.alternatives:
+            more["members_"] = [copy(self)._become(fitted.member(other)) for other, _ in fitted.alternatives]
+            more["member_weights_"] = np.array([weight for _, weight in fitted.alternatives])
+        return more | {
             "fitted_": fitted,
             "classes_": fitted.classes,
             "kernel_": kernel.k1,

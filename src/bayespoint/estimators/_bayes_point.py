@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy import sparse
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.metaestimators import available_if
 
 from .. import readouts
@@ -15,13 +19,14 @@ from .._core.typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
-from ..kernels import make_kernel, with_bias
+from ..kernels import make_kernel, table_kernels, with_bias
 from ..likelihoods import Step
 from ..posteriors import Latent
-from ..problem import Weights
-from ..tuning.climb import Candidate, Model, believable_evidence, maximise_evidence
+from ..tuning.climb import Candidate, Model, maximise_evidence
+from ..tuning.priors import weak_hyper_prior
 from ._base import KernelClassifier, named_engine, step_probabilities
 from ._fit import Recipe
+from ._fitted import Fitted, mixed_latent
 from ._streaming import can_stream, learn_batch
 from ._validation import (
     TrainingSet,
@@ -161,13 +166,14 @@ class BayesPointClassifier(KernelClassifier):
 
     def __init__(
         self,
-        kernel: Any = None,
+        kernel: Any = "auto",
         *,
         noise: float | str = 0.0,
         softness: float | str = 1.0,
         bias: float = 1.0,
         engine: Any = "ep",
         optimizer: str | None = "evidence",
+        hyper_prior: str | None = "weak",
         n_restarts: int = 0,
         max_rank: int | str | None = "auto",
         forgetting: float = 1.0,
@@ -182,6 +188,7 @@ class BayesPointClassifier(KernelClassifier):
         self.bias = bias
         self.engine = engine
         self.optimizer = optimizer
+        self.hyper_prior = hyper_prior
         self.n_restarts = n_restarts
         self.max_rank = max_rank
         self.forgetting = forgetting
@@ -204,12 +211,18 @@ class BayesPointClassifier(KernelClassifier):
             Positive for ``classes_[1]``; with more than two classes one column each against the rest. For perceptrons
             the real-valued output of the Bayes point itself, the confidence of the paper's section 4.3.
         """
+        parts = self._parts()
+        rows = check_inputs(self, X)
         if self.decision == "vote":
-            p = np.clip(self._votes(X), 1e-300, 1 - 1e-16)
+            votes = np.sum([weight * one._votes(rows) for one, weight in parts], axis=0)
+            p = np.clip(votes, 1e-300, 1 - 1e-16)
             scores = np.log(p) - np.log1p(-p)
             return scores[:, 0] if len(self.classes_) == 2 else scores
-        mean, variance = self.latent(X)
-        return mean if self._few_draws else self.likelihood_.score(mean, variance)
+        latents = [one.fitted_.latent(rows) for one, _ in parts]
+        if self._few_draws:
+            return latents[0].mean
+        scores = [one.likelihood_.score(*latent) for (one, _), latent in zip(parts, latents, strict=True)]
+        return scores[0] if len(parts) == 1 else _mixed_scores(scores, [weight for _, weight in parts])
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities.
@@ -224,11 +237,27 @@ class BayesPointClassifier(KernelClassifier):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`; rows sum to one.
         """
-        if self.decision == "vote":
-            p = self._votes(X)
-            p = np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
-            return p / p.sum(axis=1, keepdims=True)
-        return self._probabilities(self.latent(X))
+        parts = self._parts()
+        rows = check_inputs(self, X)
+        return np.sum([weight * one._proba(rows) for one, weight in parts], axis=0)
+
+    def latent(self, X: Any) -> Latent:
+        """Posterior mean and variance of the latent function; those of the mixture, where several kernels decide.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        Latent
+            Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
+            (n_samples, n_classes).
+        """
+        parts = self._parts()
+        rows = check_inputs(self, X)
+        return mixed_latent([(one.fitted_.latent(rows), weight) for one, weight in parts])
 
     @available_if(can_stream)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -357,11 +386,32 @@ class BayesPointClassifier(KernelClassifier):
 
     # -- translation into the core -------------------------------------------------------------------------------
 
-    def _model(self, X: Any, weights: Weights | None) -> Model:
+    def _model(self, data: TrainingSet) -> Model:
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
+        one = None if self._is_auto else self.kernel
+        return self._with_prior(make_kernel(one, data.X, data.counts, data.nominal), data)
+
+    def _members(self, data: TrainingSet) -> list[Model]:
+        """The models that ``kernel="auto"`` mixes."""
+        if sparse.issparse(data.X):
+            kernels = {name: make_kernel(name, data.X, data.counts) for name in ("linear", "rbf")}
+        else:
+            kernels = table_kernels(data.X, data.nominal, data.counts)
+        return [replace(self._with_prior(kernel, data), name=name) for name, kernel in kernels.items()]
+
+    def _with_prior(self, kernel: Kernel, data: TrainingSet) -> Model:
+        """A model with this kernel; where hyper-parameters are chosen, it begins at the maximum of the hyper-prior."""
         likelihood, free = self._step()
-        kernel = make_kernel(self.kernel, X, weights.total if weights else None)
-        return Model(with_bias(kernel, float(self.bias), tuned=self.optimizer is not None), likelihood, free)
+        tuned = self.optimizer is not None
+        model = Model(with_bias(kernel, float(self.bias), tuned=tuned), likelihood, free)
+        if not tuned or self.hyper_prior is None or isinstance(self.kernel, Kernel):
+            return model
+        prior = weak_hyper_prior(model.kernel, data.X, likelihood, free)
+        return replace(model, prior=prior).at(np.clip(prior.mean, *model.bounds.T))
+
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "auto"
 
     def _step(self) -> tuple[Step, tuple[str, ...]]:
         """The likelihood, and which of its parameters are free."""
@@ -390,8 +440,18 @@ class BayesPointClassifier(KernelClassifier):
         engine = None
         if not (isinstance(self.engine, str) and self.engine == "sample"):
             engine = named_engine(self.engine, _ENGINES, "sample")
+        if self.hyper_prior not in ("weak", None):
+            raise InvalidProblemError(f"hyper_prior must be 'weak' or None, got {self.hyper_prior!r}.")
         by_ep = isinstance(engine, EP) and not self._pairwise
-        return replace(recipe, partitions=engine if by_ep else None)
+        mixes = self._is_auto and not (engine is not None and engine.wants_rows)
+        return replace(
+            recipe,
+            partitions=engine if by_ep else None,
+            takes_tables=self._is_auto or self.kernel is None,
+            scales_by_rows=recipe.scales_by_rows or self._is_auto,
+            members=self._members if mixes else None,
+            probabilities=lambda model, latent: step_probabilities(model.likelihood, latent),
+        )
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         name = self.engine
@@ -399,18 +459,50 @@ class BayesPointClassifier(KernelClassifier):
             name = self._sampler(model, data)
         return named_engine(name, _ENGINES, "sample")
 
-    def _votes(self, X: Any) -> Array:
+    def _parts(self) -> list[tuple[BayesPointClassifier, float]]:
+        """The classifiers that decide together and their weights: this one alone, where one kernel does."""
+        if not self._require_fit().alternatives:
+            return [(self, 1.0)]
+        return list(zip(self.members_, self.member_weights_, strict=True))
+
+    def _proba(self, rows: Any) -> Array:
+        """Class probabilities of one kernel, at rows that have been checked."""
+        if self.decision != "vote":
+            return self._probabilities(self.fitted_.latent(rows))
+        p = self._votes(rows)
+        p = np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
+        return p / p.sum(axis=1, keepdims=True)
+
+    def _votes(self, rows: Any) -> Array:
         """Class probability of each posterior's positive class, averaged over draws; a column each."""
-        fitted = self._require_fit()
+        fitted = self.fitted_
 
         def votes(new: NewPoints) -> tuple[Array]:
             parts = [readouts.class_probability(posterior, new) for posterior in fitted.posteriors]
             return (np.stack(parts, axis=1),)
 
-        return fitted.read(check_inputs(self, X), votes)[0]
+        return fitted.read(rows, votes)[0]
 
     def _not_the_mean(self) -> str | None:
-        return "the rows are no longer at hand; use fit on an array" if self._require_fit().rows is None else None
+        fitted = self._require_fit()
+        if fitted.alternatives:
+            return "several kernels decide together; pass prior_fraction=0.5 for a classifier with one"
+        return "the rows are no longer at hand; use fit on an array" if fitted.rows is None else None
+
+    def _attributes(self, fitted: Fitted) -> dict[str, Any]:
+        attributes = super()._attributes(fitted)
+        mixed = fitted.alternatives or [(Candidate(fitted.model, (), None, None), 1.0)]
+        if fitted.model.name:
+            attributes["kernels_"] = {one.model.name: one.model.kernel.k1 for one, _ in mixed}
+            attributes["weights_"] = {one.model.name: weight for one, weight in mixed}
+        return attributes
+
+    def _leave_one_out(self, X: Any) -> Array | None:
+        parts = self._parts()
+        if len(parts) == 1:
+            return super()._leave_one_out(X)
+        known = [weight * proba for one, weight in parts if (proba := one._leave_one_out(X)) is not None]
+        return np.sum(known, axis=0) if len(known) == len(parts) else None
 
     @property
     def _decides_by_vote(self) -> bool:
@@ -439,4 +531,11 @@ class BayesPointClassifier(KernelClassifier):
 def _climb_both(model: Model, *part: Any, **options: Any) -> Candidate:
     """Few wrong labels and many are different hills of the evidence, if noise is free."""
     noisy = replace(model, likelihood=replace(model.likelihood, noise=_MANY_FLIPS))  # type: ignore[type-var]
-    return max((maximise_evidence(start, *part, **options) for start in (model, noisy)), key=believable_evidence)
+    return max((maximise_evidence(start, *part, **options) for start in (model, noisy)), key=lambda one: one.merit)
+
+
+def _mixed_scores(scores: Sequence[Array], weights: Sequence[float]) -> Array:
+    """The z whose normal distribution function is the average of those of several; either tail by itself."""
+    logs = np.log(weights)[:, None] if scores[0].ndim == 1 else np.log(weights)[:, None, None]
+    up, down = (logsumexp(logs + log_ndtr(sign * np.stack(scores)), axis=0) for sign in (1, -1))
+    return np.where(up < down, ndtri_exp(up), -ndtri_exp(down))

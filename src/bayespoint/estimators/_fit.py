@@ -13,21 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.random import as_generator
-from .._core.typing import RandomState
+from .._core.typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..grams import Exact, Rows, View, check_gram, choose_view
 from ..kernels import kernel_values
-from ..posteriors import SampledPosterior
+from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights
 from ..tuning.climb import Candidate, Model, infer_candidate, is_no_better_than_a_coin, rebiased
-from ._fitted import Fitted, TrainingRows
+from ..tuning.stacking import stacking_weights, warm_start
+from ._fitted import Fitted, TrainingRows, stacked_latents
 from ._inputs import Points
 from ._validation import TrainingSet
 
 __all__ = ["Prepared", "Recipe", "choose", "conclude", "infer_posteriors", "prepare", "search", "seen_by_prior"]
 
 _CHECKED = 2000  # rows at the most on which a kernel is tested for being one
+_SHARE = 0.02  # of a mixture, below which a model is left out
 _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
 
 OnIteration = Callable[[Candidate], bool] | None
@@ -37,7 +39,7 @@ OnIteration = Callable[[Candidate], bool] | None
 class Recipe:
     """What an estimator's settings say, once they have been checked."""
 
-    model: Callable[[Any, Weights | None], Model]  # of training inputs and weights: kernel with bias, likelihood
+    model: Callable[[TrainingSet], Model]  # kernel with bias, likelihood, and what is free
     engine: Callable[[Model, TrainingSet], Any]  # the one asked for
     search: Callable[[Recipe, Prepared, OnIteration], Candidate]  # the way to hyper-parameters and posteriors
     climb: Callable[..., Candidate]  # to the maximum of the evidence asked for, as `maximise_evidence`
@@ -52,6 +54,9 @@ class Recipe:
     random_state: RandomState
     linear_from: int = 1000  # rows from which a linear kernel is worked on by its features, if these are few
     climbs_on_sample: bool = False  # whether the kernel is chosen on a sample where there are many rows
+    takes_tables: bool = False  # whether nominal columns and gaps are welcome
+    members: Callable[[TrainingSet], list[Model]] | None = None  # models to mix, where there are to be several
+    probabilities: Callable[[Model, Latent], Array] | None = None  # of the classes, from moments of the latent
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
 
     def view(self, kernel: Any, X: Any, engine: Any, *, rough: bool = False) -> View:
@@ -75,7 +80,7 @@ class Prepared(NamedTuple):
 
 def prepare(recipe: Recipe, data: TrainingSet, points: Points | None = None, engine: Any = None) -> Prepared:
     """The first step of every fit; points are brought into form, and an engine made, unless there are any already."""
-    model = recipe.model(data.X, data.own_weights)
+    model = recipe.model(data)
     engine = recipe.engine(model, data) if engine is None else engine
     if points is None:
         columns = data.kept if recipe.pairwise else None
@@ -116,12 +121,18 @@ def _part(recipe: Recipe, ready: Prepared, weights: Weights | None) -> tuple[Any
 
 
 def infer_posteriors(
-    recipe: Recipe, ready: Prepared, model: Model, rng: Any = None, *, view: View | None = None
+    recipe: Recipe,
+    ready: Prepared,
+    model: Model,
+    rng: Any = None,
+    *,
+    view: View | None = None,
+    start: Candidate | None = None,
 ) -> Candidate:
     """The posteriors of a model whose hyper-parameters stand."""
     view = recipe.view(model.kernel, ready.points.X, ready.engine) if view is None else view
-    data = ready.data
-    found = infer_candidate(model, view, data.targets, data.weights, ready.engine, rng=rng, n_jobs=recipe.n_jobs)
+    data, options = ready.data, {"rng": rng, "n_jobs": recipe.n_jobs, "start": start}
+    found = infer_candidate(model, view, data.targets, data.weights, ready.engine, **options)
     for posterior in found.posteriors:
         if isinstance(posterior, SampledPosterior):
             warn_if_poor(posterior)
@@ -134,12 +145,51 @@ def search(recipe: Recipe, ready: Prepared, on_iteration: OnIteration = None) ->
     if not recipe.tunes:
         return infer_posteriors(recipe, ready, ready.model, rng)
     ready.engine.announce(len(ready.data.y))
-    best = choose(recipe, ready, rng, on_iteration)
+    if recipe.members is not None and (models := recipe.members(ready.data)):
+        return _mixture(recipe, ready, models, rng, on_iteration)
+    return _settled(recipe, ready, choose(recipe, ready, rng, on_iteration), rng)
+
+
+def _mixture(
+    recipe: Recipe, ready: Prepared, models: list[Model], rng: np.random.Generator, on_iteration: OnIteration
+) -> Candidate:
+    """Every model with its best hyper-parameters, then all of them weighted by the densities of labels left out.
+
+    Weights are first found with the posteriors that chose the hyper-parameters; only models with a share are inferred
+    to the end, and weighted again.
+    """
+    chosen: list[Candidate] = []
+    for model in models:
+        near = warm_start(model, chosen)
+        chosen.append(choose(recipe, ready._replace(model=near), rng, on_iteration))
+    weights = _stacked(recipe, ready, chosen)
+    kept = [one for one, weight in zip(chosen, weights, strict=True) if weight >= min(_SHARE, weights.max())]
+    found = [_settled(recipe, ready, one, rng) for one in kept]
+    weights = _stacked(recipe, ready, found if isinstance(ready.engine, EP) else kept)
+    order = np.argsort(-weights, kind="stable")
+    mixed = [(found[k], float(weights[k])) for k in order]
+    return replace(mixed[0][0], alternatives=mixed if len(mixed) > 1 else ())
+
+
+def _stacked(recipe: Recipe, ready: Prepared, found: list[Candidate]) -> Array:
+    """Weights of models by the probabilities that they give to each label without having seen it."""
+    assert recipe.probabilities is not None
+    y = ready.data.y
+    left_out = [stacked_latents([p.leave_one_out for p in one.posteriors]) for one in found]
+    proba = [recipe.probabilities(one.model, latent) for one, latent in zip(found, left_out, strict=True)]
+    densities = np.stack([p[np.arange(len(y)), y] for p in proba], axis=1)
+    logs = np.log(np.maximum(densities, np.finfo(float).tiny))
+    return stacking_weights(logs, ready.data.counts)
+
+
+def _settled(recipe: Recipe, ready: Prepared, best: Candidate, rng: np.random.Generator) -> Candidate:
+    """The posteriors, by the engine asked for and on all rows, of hyper-parameters that have been chosen."""
     inferred = isinstance(ready.engine, EP) and best.view.X is ready.points.X and best.view.is_exact
     if inferred and not recipe.is_weighted:  # else the kernel has been chosen, and the classes are weighted now
         return best
     models = [best.model, *(other.model for other, _ in best.alternatives)]
-    found, *others = (infer_posteriors(recipe, ready, model, rng) for model in models)
+    start = best if isinstance(ready.engine, EP) and best.posteriors[0].problem.size == len(ready.data.y) else None
+    found, *others = (infer_posteriors(recipe, ready, model, rng, start=start) for model in models)
     alternatives = [(other, weight) for other, (_, weight) in zip(others, best.alternatives, strict=True)]
     evidence = found.log_evidence
     if evidence is None and best.posteriors[0].problem.size == len(ready.data.y):  # not that of a sample
@@ -157,6 +207,7 @@ def conclude(recipe: Recipe, ready: Prepared, found: Candidate) -> Fitted:
         rows=TrainingRows(data.classes[data.y], data.sample_weight, data.kept, data.n_rows),
         prior_saw=seen_by_prior(recipe, ready.model, found.view),
         is_tuned=recipe.tunes and ready.model.theta.size > 0,
+        table=data.table,
     )
 
 
@@ -165,7 +216,7 @@ def seen_by_prior(recipe: Recipe, model: Model, view: View) -> str | None:
     if recipe.tunes and model.kernel.n_dims > 0:
         return "the kernel was tuned"
     if recipe.scales_by_rows:
-        return "the length scale of the kernel was taken from the spread of the features"
+        return "the scale of the kernel was taken from the spread of the features"
     if view.saw_rows:
         return "the landmarks of a low-rank prior (set max_rank=None to have none) were chosen"
     return None

@@ -13,12 +13,13 @@ from .._core.random import as_generator
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..grams import NewPoints, View
-from ..kernels import kernel_values
+from ..kernels import OnFeatures, kernel_values
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model
 from ._inputs import Points
+from ._tables import Table
 
-__all__ = ["Fitted", "TrainingRows", "stacked_latents"]
+__all__ = ["Fitted", "TrainingRows", "mixed_latent", "stacked_latents"]
 
 _VALUES = 2**25  # kernel values of new points held at a time
 
@@ -81,6 +82,8 @@ class Fitted:
         What of the prior was learned from the training rows.
     is_tuned : bool
         Whether hyper-parameters were chosen by the training rows.
+    table : Table or None
+        What nominal columns held, where training rows came as a table.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Fitted:
     class_count: Any = None
     prior_saw: str | None = None
     is_tuned: bool = False
+    table: Table | None = None
     _new: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -118,6 +122,11 @@ class Fitted:
     def kernel(self) -> Kernel:
         """Bias included."""
         return self.model.kernel
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether inputs may have missing values."""
+        return isinstance(self.model.kernel.k1, OnFeatures)
 
     @property
     def n_rows(self) -> int:
@@ -156,9 +165,21 @@ class Fitted:
         """Moments of the latent at each training point given all the others; with several classes a column each."""
         return stacked_latents([posterior.leave_one_out for posterior in self.posteriors])
 
+    def member(self, candidate: Candidate) -> Fitted:
+        """One of several models by itself."""
+        known = {"rows": self.rows, "prior_saw": self.prior_saw, "is_tuned": self.is_tuned, "table": self.table}
+        return Fitted.of(replace(candidate, alternatives=()), self.points, self.classes, **known)
+
     def with_posteriors(self, posteriors: Sequence[Any]) -> Fitted:
         """The same with other posteriors."""
         return replace(self, posteriors=tuple(posteriors))
+
+
+def mixed_latent(parts: Sequence[tuple[Latent, float]]) -> Latent:
+    """Moments of a mixture of latents."""
+    mean = np.sum([weight * latent.mean for latent, weight in parts], axis=0)
+    spread = [weight * (latent.variance + np.square(latent.mean - mean)) for latent, weight in parts]
+    return Latent(mean, np.sum(spread, axis=0))
 
 
 def stacked_latents(latents: Sequence[Latent]) -> Latent:

@@ -22,7 +22,6 @@ from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
 from ..posteriors import Latent
-from ..problem import Weights
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, step_probabilities
 from ._fit import OnIteration, Prepared, Recipe, infer_posteriors
@@ -347,10 +346,10 @@ class GaussianMarginClassifier(KernelClassifier):
 
     # -- translation into the core -----------------------------------------------------------------------------------
 
-    def _model(self, X: Any, weights: Weights | None) -> Model:
+    def _model(self, data: TrainingSet) -> Model:
         if not isinstance(self.variance, Real) or not 0 < float(self.variance) < np.inf:
             raise InvalidProblemError(f"variance must be a finite number above 0, got {self.variance!r}.")
-        kernel = float(self.variance) * make_kernel(self.kernel, X, weights.total if weights else None)
+        kernel = float(self.variance) * make_kernel(self.kernel, data.X, data.counts)
         return Model(with_bias(kernel, float(self.bias)), Step())
 
     def _recipe(self) -> Recipe:

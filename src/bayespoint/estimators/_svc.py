@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -266,9 +265,9 @@ class BayesianSVC(KernelClassifier):
 
     # -- translation into the core -------------------------------------------------------------------------------
 
-    def _model(self, X: Any, weights: Weights | None) -> Model:
+    def _model(self, data: TrainingSet) -> Model:
         tuned = self.optimizer is not None
-        kernel = with_bias(self._kernel(X, weights), float(self.bias), tuned=tuned)
+        kernel = with_bias(self._kernel(data.X, data.own_weights), float(self.bias), tuned=tuned)
         return Model(kernel, Hinge(float(self.C)), ("C",) if tuned else ())
 
     def _kernel(self, X: Any, weights: Weights | None) -> Any:
@@ -370,9 +369,6 @@ class BayesianSVC(KernelClassifier):
         codes = (posteriors[0].problem.y[support] > 0).astype(int)
         if len(classes) > 2:
             codes = np.argmax([posterior.problem.y[support] for posterior in posteriors], axis=0)
-        if fitted.alternatives:
-            attributes["members_"] = [self._member(fitted, other) for other, _ in fitted.alternatives]
-            attributes["member_weights_"] = np.array([weight for _, weight in fitted.alternatives])
         assert isinstance(fitted.model.likelihood, Hinge)
         C = fitted.model.likelihood.C
         return attributes | {
@@ -382,10 +378,6 @@ class BayesianSVC(KernelClassifier):
             "n_support_": np.bincount(codes, minlength=len(classes)),
             "dual_coef_": signed[:, support],
         }
-
-    def _member(self, fitted: Fitted, candidate: Candidate) -> BayesianSVC:
-        """A classifier like this one with other hyper-parameters."""
-        return copy(self)._become(Fitted.of(candidate, fitted.points, fitted.classes, rows=fitted.rows))
 
     def _member_average(self, X: Any) -> Array:
         parts = [weight * m.predict_proba(X) for m, weight in zip(self.members_, self.member_weights_, strict=True)]

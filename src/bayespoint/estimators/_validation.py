@@ -12,11 +12,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from .._core.scikit import check_sample_weight
 from .._core.typing import Array, Matrix
 from ..problem import Weights
+from ._tables import Table, is_frame, refuse_text
 
 __all__ = [
     "TrainingSet",
@@ -44,6 +45,7 @@ class TrainingSet(NamedTuple):
     kept: Any  # which of the user's rows these are
     n_rows: int  # how many the user handed in
     sample_weight: Array | None = None  # the user's own part of the weights
+    table: Table | None = None  # what nominal columns held, where rows came as a table
 
     @property
     def own_weights(self) -> Weights | None:
@@ -53,6 +55,17 @@ class TrainingSet(NamedTuple):
         will be: that changes decisions, and is no evidence for a kernel.
         """
         return weights_of(None, self.y, self.sample_weight)
+
+    @property
+    def counts(self) -> Array | None:
+        """How often each row was seen, if not all were once."""
+        own = self.own_weights
+        return None if own is None else own.total
+
+    @property
+    def nominal(self) -> tuple[int, ...]:
+        """Columns whose numbers stand for names."""
+        return () if self.table is None else self.table.nominal
 
     @property
     def targets(self) -> list[Array]:
@@ -67,10 +80,20 @@ def signs_of(labels: Any, classes: Any) -> Array:
 
 
 def check_training_set(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, class_weight: Any, pairwise: bool
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    class_weight: Any,
+    pairwise: bool,
+    takes_tables: bool = False,
 ) -> TrainingSet:
-    """Validate once, at the border: every message says what is wrong and what to do."""
-    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64)
+    """Validate once, at the border: every message says what is wrong and what to do.
+
+    Tables may have nominal columns and gaps where the kernel can take them.
+    """
+    table = Table.of(X) if takes_tables and is_frame(X) else None
+    X, y = _validated(estimator, X, y, table=table, takes_gaps=takes_tables, reset=True)
     check_classification_targets(y)
     X = _check_size(X, pairwise)
     n = X.shape[0]
@@ -93,8 +116,25 @@ def check_training_set(
         X = X[kept][:, kept] if pairwise else X[kept]
     product = weights_of(class_weight, classes[codes], weights)
     if not pairwise:
-        _check_features(X)
-    return TrainingSet(X, codes, classes, product, kept, n, weights)
+        _check_features(X, in_units=not takes_tables)
+    return TrainingSet(X, codes, classes, product, kept, n, weights, table)
+
+
+def _validated(
+    estimator: Any, X: Any, y: Any = "no_validation", *, table: Table | None, takes_gaps: bool, reset: bool
+) -> Any:
+    """Inputs as an array of numbers, with labels if there are any; names of columns are set, or compared."""
+    form: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
+    form["ensure_all_finite"] = "allow-nan" if takes_gaps and not sparse.issparse(X) else True
+    if table is not None and is_frame(X):
+        validate_data(estimator, X, skip_check_array=True, reset=reset)  # names and number of columns
+        X = table.numbers(X)
+        return check_array(X, **form) if isinstance(y, str) else check_X_y(X, y, estimator=estimator, **form)
+    if table is not None and table.nominal:
+        raise ValueError("Training rows were a table with nominal columns: pass a table with the same columns.")
+    if is_frame(X):
+        refuse_text(X)
+    return validate_data(estimator, X, y, reset=reset, **form)
 
 
 def check_classes(classes: Any, known: Any) -> Any:
@@ -112,10 +152,11 @@ def check_classes(classes: Any, known: Any) -> Any:
 
 
 def check_batch(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, class_weight: Any, classes: Any, *, first: bool
+    estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any, classes: Any, *, first: bool
 ) -> TrainingSet:
     """Validate a batch of a stream, which may lack classes."""
-    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64, reset=first)
+    table, takes_gaps = (None, False) if first else (estimator.fitted_.table, estimator.fitted_.takes_gaps)
+    X, y = _validated(estimator, X, y, table=table, takes_gaps=takes_gaps, reset=first)
     check_classification_targets(y)
     X = _check_size(X, pairwise=False)
     strange = ~np.isin(y, classes)
@@ -157,7 +198,8 @@ def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weight
 
 def check_inputs(estimator: Any, X: Any) -> Matrix:
     """Validate inputs of a fitted estimator."""
-    X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False)
+    fitted = estimator.fitted_
+    X = _validated(estimator, X, table=fitted.table, takes_gaps=fitted.takes_gaps, reset=False)
     return _check_size(X, estimator._pairwise)
 
 
@@ -165,7 +207,7 @@ def _check_size(X: Matrix, pairwise: bool) -> Matrix:
     if pairwise and sparse.issparse(X):
         X = X.toarray()
     values = X.data if sparse.issparse(X) else X
-    largest = max(-float(values.min()), float(values.max())) if values.size else 0.0
+    largest = float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))  # gaps are looked over
     if largest > _LARGEST:
         raise ValueError(
             f"X has entries as large as {largest:.1g}, and kernels square them: rescale the features, "
@@ -174,21 +216,25 @@ def _check_size(X: Matrix, pairwise: bool) -> Matrix:
     return X
 
 
-def _check_features(X: Matrix) -> None:
-    """Features so small that their squares are lost; constant ones, hopeless if there is nothing else."""
-    largest = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0))
+def _check_features(X: Matrix, in_units: bool) -> None:
+    """Features so small that their squares are lost; constant ones, hopeless if there is nothing else.
+
+    Both are no matter for kernels that measure each column in its own spread, rather than in the units it comes in.
+    """
+    largest = float(np.fmax.reduce(np.abs(X.data if sparse.issparse(X) else X), axis=None, initial=0.0))
     if not sparse.issparse(X):  # an empty column is the normal case there
-        constant = np.flatnonzero(X.min(axis=0) == X.max(axis=0))
+        gaps = np.isnan(X).any(axis=0) & ~np.isnan(X).all(axis=0)
+        constant = np.flatnonzero((np.fmin.reduce(X) == np.fmax.reduce(X)) & ~gaps | np.isnan(X).all(axis=0))
         if len(constant) == X.shape[1]:
             raise ValueError("All features are constant in the training rows: there is nothing to tell the classes by.")
-        if len(constant):
+        if len(constant) and in_units:
             shown = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
             warnings.warn(
                 f"Constant features in the training rows carry no information: column {shown}; consider dropping them.",
                 UserWarning,
                 stacklevel=5,  # the caller of fit
             )
-    if 0 < largest < _SMALLEST:
+    if in_units and 0 < largest < _SMALLEST:
         raise ValueError(
             f"X has no entry beyond {largest:.1g}, and kernels square them: rescale the features, for example with "
             "StandardScaler."

@@ -8,8 +8,8 @@ from .features import Features, kinds_of_columns
 from .gradients import by_differences, contract_gradient
 from .isometry import Isometry
 from .linear import linear_features
-from .named import amplitude, make_kernel, with_bias
-from .objects import CallableKernel, Normalized, Precomputed
+from .named import make_kernel, with_bias
+from .objects import CallableKernel, Normalized, Precomputed, amplitude
 from .portfolio import table_kernel, table_kernels
 from .tables import GroupedRBF, OnFeatures, seen_plainly
 from .values import kernel_values

@@ -119,7 +119,9 @@ class Features:
             for j, kind in enumerate(kinds)
         ]
         parts = [column(X[:1, j]) for j, column in enumerate(self._columns)]
-        groups, of_groups, of_columns = [], [], []
+        groups: list[int] = []
+        of_groups: list[str] = []
+        of_columns: list[int] = []
         for j, (column, part) in enumerate(zip(self._columns, parts, strict=True)):
             together = isinstance(column, _Nominal)
             count = 1 if together else len(part)
@@ -170,7 +172,7 @@ def _distribution(values: Array, weights: Array) -> tuple[Array, Array]:
 
 def _quantile(values: Array, share: Array, level: float) -> float:
     """The smallest value that at least this share of the rows does not exceed."""
-    place = np.searchsorted(np.cumsum(share), level * (1 - 1e-12))
+    place = int(np.searchsorted(np.cumsum(share), level * (1 - 1e-12)))
     return float(values[min(place, len(values) - 1)])
 
 

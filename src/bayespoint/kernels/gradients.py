@@ -102,7 +102,9 @@ def _rbf_between(kernel: RBF, X: Any, Z: Any, g: Array) -> Array:
 def _by_parameter(kernel: RBF, by_feature: Array) -> Array:
     """Derivatives in the length scales of features, summed over those that share one."""
     if isinstance(kernel, GroupedRBF):
-        return np.bincount(kernel.groups, weights=by_feature, minlength=len(kernel.length_scale))
+        return np.asarray(
+            np.bincount(kernel.groups, weights=by_feature, minlength=len(kernel.length_scale)), dtype=float
+        )
     return np.asarray(by_feature if kernel.anisotropic else [by_feature.sum()])
 
 

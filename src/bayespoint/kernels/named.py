@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,15 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ke
 
 from .._core.typing import Array, Matrix
 from ..exceptions import InvalidProblemError
-from .objects import CallableKernel, Precomputed
+from .objects import CallableKernel, Precomputed, amplitude
+from .portfolio import table_kernel
 
-__all__ = ["amplitude", "make_kernel", "with_bias"]
+__all__ = ["make_kernel", "with_bias"]
 
-_AMPLITUDE_BOUNDS = (1e-3, 1e5)  # of the prior variance, in units of softness: beyond it the boundary is hard anyway
 _BIAS_BOUNDS = (1e-4, 1e4)  # of the squared bias
 
 
-def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None) -> Kernel:
+def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None, nominal: Sequence[int] = ()) -> Kernel:
     """The kernel object that a constructor argument stands for.
 
     Parameters
@@ -26,11 +27,14 @@ def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None) -> Kernel:
     kernel : {"rbf", "linear", "poly", "laplacian", "precomputed"}, callable, Kernel or None
         A name, a function ``kernel(X, Z)`` that returns the matrix of kernel values, or an object of
         `sklearn.gaussian_process.kernels`, taken as it is. Names and functions get an amplitude in front; the length
-        scale of ``"rbf"`` and ``"laplacian"`` starts at the spread of `X`. None means ``"rbf"``.
+        scale of ``"rbf"`` and ``"laplacian"`` starts at the spread of `X`. None is a Gaussian kernel that measures each
+        column in its own spread (`table_kernel`); the columns of a sparse matrix share their unit, as in ``"rbf"``.
     X : array or sparse matrix of shape (n, n_features)
         Training inputs.
     weights : ndarray of shape (n,), optional
         Weights of the rows, for the spread.
+    nominal : sequence of int
+        Columns whose numbers stand for names; only None takes them.
 
     Returns
     -------
@@ -45,6 +49,8 @@ def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel.clone_with_theta(kernel.theta)
+    if kernel is None and not sparse.issparse(X):
+        return table_kernel(X, nominal, weights)
     if kernel is None or kernel == "rbf":
         return amplitude() * RBF(*_length_scale(X, weights))
     if kernel == "laplacian":
@@ -61,18 +67,6 @@ def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None) -> Kernel:
         f"kernel must be 'rbf', 'linear', 'poly', 'laplacian', 'precomputed', a function of two matrices, or a kernel "
         f"of sklearn.gaussian_process.kernels, got {kernel!r}."
     )
-
-
-def amplitude() -> ConstantKernel:
-    """A prior variance of one in front of a kernel, free within bounds.
-
-    Examples
-    --------
-    >>> from bayespoint.kernels import amplitude
-    >>> amplitude()
-    1**2
-    """
-    return ConstantKernel(1.0, _AMPLITUDE_BOUNDS)
 
 
 def with_bias(kernel: Kernel, bias: float, *, tuned: bool = False) -> Kernel:

@@ -7,13 +7,27 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import ConstantKernel, Hyperparameter, Kernel
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from .values import kernel_values
 
-__all__ = ["CallableKernel", "Normalized", "Precomputed"]
+__all__ = ["CallableKernel", "Normalized", "Precomputed", "amplitude"]
+
+_AMPLITUDE_BOUNDS = (1e-3, 1e5)  # of the prior variance, in units of softness: beyond it the boundary is hard anyway
+
+
+def amplitude() -> ConstantKernel:
+    """A prior variance of one in front of a kernel, free within bounds.
+
+    Examples
+    --------
+    >>> from bayespoint.kernels import amplitude
+    >>> amplitude()
+    1**2
+    """
+    return ConstantKernel(1.0, _AMPLITUDE_BOUNDS)
 
 
 class _NoHyperparameters(Kernel):

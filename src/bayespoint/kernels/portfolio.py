@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
 from .._core.typing import Array
 from .features import Features, kinds_of_columns
-from .named import amplitude
+from .objects import amplitude
 from .tables import GroupedRBF, OnFeatures
 
 __all__ = ["table_kernel", "table_kernels"]

@@ -150,8 +150,7 @@ class OnFeatures(Kernel):
         return bool(self.kernel.is_stationary())
 
     def __eq__(self, other: object) -> bool:
-        same = type(self) is type(other) and self.features == other.features
-        return same and bool(self.kernel == other.kernel)
+        return isinstance(other, OnFeatures) and self.features == other.features and bool(self.kernel == other.kernel)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -72,7 +72,7 @@ def _gaussian(X: Array, Z: Array) -> Array:
     """``exp(-|x - z|^2 / 2)``."""
     values = np.empty((len(X), len(Z)))
     by_products = _may_multiply(X, Z)
-    squares = 0.5 * np.einsum("ij,ij->i", Z, Z) if by_products else None
+    squares = 0.5 * np.einsum("ij,ij->i", Z, Z)
     for start in range(0, len(X), _ROWS):
         part, rows = values[start : start + _ROWS], X[start : start + _ROWS]
         if by_products:

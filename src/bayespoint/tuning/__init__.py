@@ -3,7 +3,7 @@
 from .averaging import Weighted, plausible_candidates
 from .climb import Candidate, Model, infer_candidate, maximise_evidence
 from .priors import HyperPrior, weak_hyper_prior
-from .stacking import stacking_weights
+from .stacking import stacking_weights, warm_start
 
 __all__ = [
     "Candidate",
@@ -14,5 +14,6 @@ __all__ = [
     "maximise_evidence",
     "plausible_candidates",
     "stacking_weights",
+    "warm_start",
     "weak_hyper_prior",
 ]

@@ -41,7 +41,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Model:
-    """A kernel (bias included), a likelihood, the names of the likelihood's parameters that are free, and a hyper-prior.
+    """A kernel (bias included), a likelihood, the names of those of its parameters that are free, and a hyper-prior.
 
     `theta` strings together the logarithms of all free parameters, of which the hyper-prior speaks.
 
@@ -58,6 +58,7 @@ class Model:
     likelihood: Likelihood
     free: tuple[str, ...] = ()
     prior: HyperPrior | None = None
+    name: str = ""  # what a reader would call it, where there are several
 
     @property
     def theta(self) -> Array:

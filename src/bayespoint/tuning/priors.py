@@ -1,4 +1,4 @@
-"""Weak hyper-priors: log-normal around values that make sense whatever the data, so that no ridge is climbed for ever."""
+"""Weak hyper-priors: log-normal around values that make sense whatever the data, so that no ridge has no end."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _blocks(kernel: Kernel, lift: float, kinds: Sequence[str] = ()) -> Iterator[
     elif kernel.n_dims and isinstance(kernel, ConstantKernel):
         yield kernel.theta + lift, np.array([[_SPREADS["amplitude"] ** -2]])
     elif kernel.n_dims and isinstance(kernel, RBF):  # Matern is one, too
-        yield kernel.theta, np.linalg.inv(_covariance(kernel.n_dims, kinds))
+        yield kernel.theta, np.asarray(np.linalg.inv(_covariance(kernel.n_dims, kinds)), dtype=float)
     elif kernel.n_dims:
         yield kernel.theta, np.zeros((kernel.n_dims, kernel.n_dims))
 

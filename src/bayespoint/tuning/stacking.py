@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from sklearn.gaussian_process.kernels import RBF
 
 from .._core.typing import Array
+from .climb import Candidate, Model
 
-__all__ = ["stacking_weights"]
+__all__ = ["stacking_weights", "warm_start"]
 
 _PRIOR = 3.0  # rows' worth of indifference between the models
 _ROUNDS = 1000
@@ -50,3 +54,21 @@ def stacking_weights(log_densities: Array, weights: Array | None = None) -> Arra
             return np.asarray(new)
         share = new
     return share
+
+
+def warm_start(model: Model, tuned: Sequence[Candidate]) -> Model:
+    """A model that begins where a Gaussian kernel tuned before it ended: one length scale is that of all groups."""
+    width = _length_scales(model)
+    for other in reversed(tuned):
+        if width and _length_scales(other.model) == 1:
+            amplitude, scale, *rest = other.model.theta
+            theta = np.r_[amplitude, np.full(width, scale), rest]
+            return model.at(np.clip(theta, *model.bounds.T))
+    return model
+
+
+def _length_scales(model: Model) -> int:
+    """How many there are in an amplitude times a Gaussian kernel; none for another kernel."""
+    inner = getattr(model.kernel.k1, "kernel", None)
+    shape = getattr(inner, "k2", None)
+    return int(shape.n_dims) if isinstance(shape, RBF) else 0

@@ -105,7 +105,7 @@ def evidence_surface(
     fitted, recipe = classifier.fitted_, recipe_of(classifier)
     data = check_training_set(clone(classifier), rows, y, sample_weight, classifier.class_weight, recipe.pairwise)
     kernel = with_bias(classifier.kernel_, classifier.bias_, tuned=True)
-    model = Model(kernel, fitted.model.likelihood, recipe.model(data.X, data.own_weights).free)
+    model = Model(kernel, fitted.model.likelihood, recipe.model(data).free)
     names = _names(model)
     chosen = [_position(which, names) for which in parameters]
     if len(chosen) != 2 or chosen[0] == chosen[1]:
