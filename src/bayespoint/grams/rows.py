@@ -162,17 +162,7 @@ class KernelRows:
         """Nothing is in memory."""
 
     def block(self, rows: Any) -> Single:
-        """Some rows of the Gram matrix.
-
-        Parameters
-        ----------
-        rows : array-like of int
-            Which.
-
-        Returns
-        -------
-        ndarray of float32, of shape (len(rows), n)
-        """
+        """Some rows of the Gram matrix, of shape (len(rows), n)."""
         rows = np.asarray(rows, dtype=np.intp)
         out = np.empty((len(rows), len(self)), dtype=np.float32)
         self.write(rows, out, np.arange(len(rows)))
@@ -268,16 +258,9 @@ class RowPoints:
         return X.toarray() if sparse.issparse(X) and self.rows.kernel.requires_vector_input else X
 
     def columns(self, which: Any) -> Single:
-        """Kernel values with some of the training points; remembered, so that asking again costs nothing.
+        """Kernel values with some of the training points, of shape (n_points, len(which)).
 
-        Parameters
-        ----------
-        which : ndarray of int
-            Training points.
-
-        Returns
-        -------
-        ndarray of float32, of shape (n_points, len(which))
+        They are remembered, so that asking again for the very same array `which` costs nothing.
         """
         if self._kept[0] is not which:
             tiles = self.rows._kind(self.rows.kernel, self.rows.X[which])

@@ -472,16 +472,7 @@ def view_by_features(
 
 
 def linear_view(kernel: Kernel, X: Any) -> Linear | None:
-    """Features of a linear kernel; None for any other, or for points that are no array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint.grams.views import linear_view
-    >>> linear_view(RBF(1.0), np.eye(2)) is None
-    True
-    """
+    """Features of a linear kernel; None for any other, or for points that are no array."""
     return None if linear_features(kernel, X[:1]) is None else Linear(X)
 
 
@@ -492,13 +483,5 @@ def _linear(kernel: Kernel, X: Any) -> Array:
 
 
 def as_view(X: Any) -> Any:
-    """Points as an exact view; a view as it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.grams.views import as_view
-    >>> type(as_view(np.eye(2))).__name__
-    'Exact'
-    """
+    """Points as an exact view; a view as it is."""
     return X if hasattr(X, "gram") else Exact(X)
