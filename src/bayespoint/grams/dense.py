@@ -13,57 +13,31 @@ from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from .gram import OneByOne, above_rounding, pivoted_root
 
-__all__ = ["Dense", "DensePoints"]
+__all__ = ["ByValues", "Dense", "DensePoints"]
 
 _NOTHING = 1e-12  # variance, beside the largest, of a latent that is always zero: it must have a marginal
 _FLOOR = 1e-12  # rounding of a variance that is zero in exact arithmetic, beside the prior's
 _BLOCK = 2048  # new points worked on at a time, which bounds the working memory
 
 
-@dataclass(frozen=True, eq=False)
-class Dense:
-    """A Gram matrix as an array of shape (n, n).
+class ByValues:
+    """What a Gram matrix can do by its values, whether they are held or computed when first asked for."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.grams import Dense
-    >>> Dense(np.eye(3)).times(np.array([1.0, 2.0, 3.0]))
-    array([1., 2., 3.])
-    """
-
-    dense: Array
-
-    def __post_init__(self) -> None:
-        gram = np.ascontiguousarray(self.dense, dtype=np.float64)  # engines read it by rows
-        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
-            raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
-        object.__setattr__(self, "dense", gram)
+    dense: Any
 
     @property
     def size(self) -> int:
         """Number of points."""
         return len(self.dense)
 
-    rank = size
-
     @property
-    def diag(self) -> Array:
-        """Prior variances."""
-        return np.diagonal(self.dense)
+    def rank(self) -> int:
+        """Number of points: the work is done on the matrix itself."""
+        return self.size
 
     @property
     def residual(self) -> None:
         """No point has a variance of its own."""
-
-    @property
-    def signature(self) -> Array:
-        """The matrix itself."""
-        return self.dense
-
-    def part(self, rows: Any) -> Dense:
-        """The same for some of the points."""
-        return Dense(self.dense[np.ix_(rows, rows)])
 
     def times(self, weights: Array) -> Array:
         """``K a``; rows without a weight cost nothing."""
@@ -102,6 +76,51 @@ class Dense:
         mean = blas.dsymv(1.0, gram.T, alpha, lower=1)
         return DenseGaussian(gram, plus, minus, log_det, alpha, mean, variance, nu)
 
+    @cached_property
+    def _lifted(self) -> Any:
+        """The matrix, where latents that are always zero move by next to nothing, so that they have a marginal."""
+        diag = np.diagonal(self.dense)
+        if diag.all():
+            return self.dense
+        lifted = self.dense.copy()
+        lifted.flat[:: self.size + 1] = np.where(diag == 0, _NOTHING * (diag.max() or 1.0), diag)
+        return lifted
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(ByValues):
+    """A Gram matrix as an array of shape (n, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.grams import Dense
+    >>> Dense(np.eye(3)).times(np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 3.])
+    """
+
+    dense: Array
+
+    def __post_init__(self) -> None:
+        gram = np.ascontiguousarray(self.dense, dtype=np.float64)  # engines read it by rows
+        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+            raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
+        object.__setattr__(self, "dense", gram)
+
+    @property
+    def diag(self) -> Array:
+        """Prior variances."""
+        return np.diagonal(self.dense)
+
+    @property
+    def signature(self) -> Array:
+        """The matrix itself."""
+        return self.dense
+
+    def part(self, rows: Any) -> Dense:
+        """The same for some of the points."""
+        return Dense(self.dense[np.ix_(rows, rows)])
+
     def expansion(self, new: DensePoints, rows: Any, weights: Array) -> Array:
         """Values at new points of functions that are expansions in some of the training points."""
         return new.cross[:, rows] @ weights
@@ -113,15 +132,6 @@ class Dense:
     def by_rows(self) -> HeldRows:
         """All rows are at hand."""
         return HeldRows(self.dense)
-
-    @cached_property
-    def _lifted(self) -> Array:
-        """The matrix, where latents that are always zero move by next to nothing, so that they have a marginal."""
-        if self.diag.all():
-            return self.dense
-        lifted = self.dense.copy()
-        lifted.flat[:: self.size + 1] = np.where(self.diag == 0, _NOTHING * (self.diag.max() or 1.0), self.diag)
-        return lifted
 
 
 @dataclass(frozen=True, eq=False)
