@@ -11,12 +11,10 @@ from scipy.linalg import blas, lapack, solve_triangular
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from .gram import OneByOne, above_rounding, pivoted_root
+from .gram import ROUNDING, OneByOne, above_rounding, pivoted_root
 
 __all__ = ["ByValues", "Dense", "DensePoints"]
 
-_NOTHING = 1e-12  # variance, beside the largest, of a latent that is always zero: it must have a marginal
-_FLOOR = 1e-12  # rounding of a variance that is zero in exact arithmetic, beside the prior's
 _BLOCK = 2048  # new points worked on at a time, which bounds the working memory
 
 
@@ -83,7 +81,7 @@ class ByValues:
         if diag.all():
             return self.dense
         lifted = self.dense.copy()
-        lifted.flat[:: self.size + 1] = np.where(diag == 0, _NOTHING * (diag.max() or 1.0), diag)
+        lifted.flat[:: self.size + 1] = np.where(diag == 0, ROUNDING * (diag.max() or 1.0), diag)
         return lifted
 
 
@@ -142,7 +140,6 @@ class HeldRows:
     granularity: int = 1
 
     def write(self, rows: Any, out: Any, places: Any, run: Any = map) -> None:
-        """Copy rows to `places` among the rows of `out`."""
         out[places] = self.held[rows]
 
 
@@ -204,7 +201,7 @@ class DenseGaussian:
     """``W = (K + T^-1)^-1 = plus' plus - minus minus'`` for site precisions T of either sign.
 
     `plus` is lower triangular; `minus` has one column for each negative precision. The posterior covariance is
-    ``K - K W K``.
+    ``K - K W K``. What it can do is told by `Conditioned`.
     """
 
     gram: Array
@@ -218,16 +215,13 @@ class DenseGaussian:
 
     @property
     def weights(self) -> Array:
-        """`alpha`."""
         return self.alpha
 
     @property
     def log_ratio(self) -> float:
-        """Logarithm of the integral of the prior times the sites."""
         return -0.5 * self.log_det + 0.5 * float((self.nu * self.mean).sum())
 
     def at(self, new: DensePoints) -> tuple[Array, Array]:
-        """Mean and variance at each new point."""
         mean, variance = np.empty(len(new)), np.empty(len(new))
         for start in range(0, len(new), _BLOCK):
             rows = slice(start, start + _BLOCK)
@@ -237,7 +231,6 @@ class DenseGaussian:
         return mean, above_rounding(variance, new.diag)
 
     def jointly_at(self, new: DensePoints) -> tuple[Array, Array]:
-        """Mean and covariance at the new points together."""
         return new.cross @ self.alpha, new.among - self._explained_jointly(np.asfortranarray(new.cross.T))
 
     def with_training(self, new: DensePoints) -> Array:
@@ -247,7 +240,6 @@ class DenseGaussian:
 
     @cached_property
     def covariance(self) -> Array:
-        """At the training points."""
         return self.gram - self._explained_jointly(np.asfortranarray(self.gram))
 
     def _explained_jointly(self, cross: Array) -> Array:
@@ -260,7 +252,6 @@ class DenseGaussian:
         return explained
 
     def precision_change(self) -> Array:
-        """``W`` itself."""
         lower, _ = lapack.dlauum(self.plus, lower=1)
         w = np.tril(lower)
         w += np.tril(lower, -1).T
@@ -269,53 +260,46 @@ class DenseGaussian:
         return w
 
     def one_by_one(self) -> OneByOne:
-        """Latents themselves are the coordinates."""
         gram = self.gram
         covariance = gram - blas.dgemm(1.0, blas.dgemm(1.0, gram.T, self.precision_change()), gram.T)
         return OneByOne(self.mean.copy(), covariance, None)
 
     @property
     def coordinates(self) -> Any:
-        """A matrix as such has none."""
         raise InvalidProblemError("Only a low-rank problem has coordinates that other rows share: use LowRank.")
 
 
 @dataclass(frozen=True, eq=False)
 class PivotedRoot:
-    """A pivoted Cholesky factor: rows of `factor` at the `pivots` are lower triangular."""
+    """A pivoted Cholesky factor: rows of `factor` at the `pivots` are lower triangular, and span all others."""
 
     factor: Array
     pivots: Any
 
     @property
     def triangle(self) -> Array:
-        """Rows at the pivots, which span all others."""
         triangle: Array = self.factor[self.pivots]
         return triangle
 
     def features(self, new: Any) -> Array:
-        """Coordinates of new points, from their kernel values with the pivots."""
         return self._solve(new.cross[:, self.pivots].T).T
 
     def coordinates(self, latents: Array) -> Array:
-        """Coordinates of latents."""
         return self._solve(latents[self.pivots])
 
-    def weights(self, w: Array) -> Array:
-        """The expansion."""
-        return self.expansion(w)
-
     def expansion(self, w: Array) -> Array:
-        """Expansion in the training points; zero except at the pivots."""
+        """Zero except at the pivots."""
         rank = self.factor.shape[1]
         flat = self._solve(w.reshape(-1, rank).T, trans=1)
         alpha = np.zeros((*w.shape[:-1], len(self.factor)))
         alpha[..., self.pivots] = flat.T.reshape(w.shape)
         return alpha
 
+    weights = expansion
+
     def with_row(self, features: Array, own: float) -> PivotedRoot:
         """A point that the others do not determine becomes a pivot, and brings a coordinate of its own."""
-        if own <= _FLOOR * (own + float(features @ features)):
+        if own <= ROUNDING * (own + float(features @ features)):
             return PivotedRoot(np.vstack([self.factor, features]), self.pivots)
         factor = np.pad(self.factor, ((0, 1), (0, 1)))
         factor[-1] = np.r_[features, np.sqrt(own)]
