@@ -17,7 +17,7 @@ from ..grams.whitening import Whitened
 from ..problem import Problem
 from .latent import Latent, correlated, spread_out
 
-__all__ = ["DrawnAt", "ExpandedAt", "ExpandedPosterior", "SampledPosterior"]
+__all__ = ["ExpandedPosterior", "SampledPosterior"]
 
 
 class _Draws:
@@ -77,18 +77,16 @@ class _Draws:
 
 
 class _ByMoments:
-    """Moments of the latent at each point, one by one."""
+    """Moments of the latent one by one; what else there is at new points is told by `At`."""
 
     latent: Any
 
     @property
     def mean(self) -> Array:
-        """Mean of the latent at each point."""
         return self.latent.mean
 
     @property
     def variance(self) -> Array:
-        """Variance of the latent at each point."""
         return self.latent.variance
 
 
@@ -109,7 +107,6 @@ class DrawnAt(_ByMoments):
 
     @cached_property
     def latent(self) -> Latent:
-        """Mean and variance of the latent at each point."""
         spread = np.empty(len(self.features))
         for start in range(0, len(spread), 256):
             rows = slice(start, start + 256)
@@ -117,7 +114,6 @@ class DrawnAt(_ByMoments):
         return Latent(self.features @ self.centre, spread + self.orthogonal)
 
     def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
-        """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
         values = np.empty(len(self.features))
         block = max(1, 2_000_000 // len(self._flat))  # bounds the working memory
         for start in range(0, len(values), block):
@@ -127,7 +123,6 @@ class DrawnAt(_ByMoments):
         return values
 
     def functions(self, size: int, rng: np.random.Generator) -> Array:
-        """Functions drawn from the posterior, at all points jointly: of shape (size, n_points)."""
         means = self._flat[spread_out(len(self._flat), size)] @ self.features.T
         return means + correlated(self.new.among - self.features @ self.features.T, size, rng)
 
@@ -225,11 +220,9 @@ class ExpandedAt(_ByMoments):
 
     @cached_property
     def latent(self) -> Latent:
-        """Mean and variance of the latent at each point."""
         return Latent(self.outputs.mean(axis=(0, 1)), self.outputs.var(axis=(0, 1)) + self.orthogonal)
 
     def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
-        """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
         means = self.outputs[0]
         values: Array = function(means, np.broadcast_to(self.orthogonal, means.shape)).mean(axis=0)
         return values
