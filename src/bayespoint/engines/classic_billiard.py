@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -89,17 +89,10 @@ class ClassicBilliard(Engine):
         ball /= np.linalg.norm(ball)
         gram = problem.dense + np.diag(white.softness) if white.is_soft else problem.dense
         path = np.empty((self.max_bounces + 1, white.dimension))
+        own = np.sqrt(white.softness[: white.dimension - white.rank])
+        walls = _Walls(gram, problem.y, np.ascontiguousarray(white.factor), own)
         centre, bounces, escapes, rho = _play(
-            gram,
-            problem.y,
-            np.ascontiguousarray(white.factor),
-            np.sqrt(white.softness[: white.dimension - white.rank]),
-            white.latents(ball),
-            ball,
-            generator,
-            self.tolerance,
-            self.tau_max,
-            path,
+            walls, ball, white.latents(ball), generator, self.tolerance, self.tau_max, path
         )
         if bounces < 0:
             raise InvalidProblemError(_LONELY)
@@ -137,13 +130,23 @@ def _equally_spaced(path: Array, count: int) -> Array:
     return normalised
 
 
+class _Walls(NamedTuple):
+    """What the loop sees: Gram matrix, labels, a factor of the matrix, and deviations of a soft boundary, if any."""
+
+    gram: Array
+    y: Array
+    factor: Array
+    own: Array
+
+
 @njit(cache=True, nogil=True)
-def _play(gram, y, factor, own, d, ball, rng, tolerance, tau_max, path):  # type: ignore[no-untyped-def]
+def _play(walls, ball, d, rng, tolerance, tau_max, path):  # type: ignore[no-untyped-def]
     """Algorithm 2. `d` and `nu` are the outputs of the ball and of its direction at the training points."""
+    gram, y, factor, own = walls
     m, rank = factor.shape
     centre = np.zeros(len(ball))  # alpha
     escapes, last = 0, -1
-    v, nu = _random_direction(factor, own, y, last, rng)
+    v, nu = _random_direction(walls, last, rng)
     total, longest, p_min, rho = 0.0, 0.0, 1.0, 1.0  # Xi, xi_max, p_min
     path[0] = ball
     bounces = 0
@@ -163,7 +166,7 @@ def _play(gram, y, factor, own, d, ball, rng, tolerance, tau_max, path):  # type
             if lost > 1000:
                 return centre, -1, escapes, rho
             escapes += 1  # a new direction that points into version space, equation (22)
-            v, nu = _random_direction(factor, own, y, last, rng)
+            v, nu = _random_direction(walls, last, rng)
         # position (23) and direction (24), each normalised
         before = ball.copy()
         ball += tau * v
@@ -197,8 +200,9 @@ def _play(gram, y, factor, own, d, ball, rng, tolerance, tau_max, path):  # type
 
 
 @njit(cache=True, nogil=True)
-def _random_direction(factor, own, y, last, rng):  # type: ignore[no-untyped-def]
+def _random_direction(walls, last, rng):  # type: ignore[no-untyped-def]
     """A unit vector and its outputs at the training points, pointing away from the wall last hit."""
+    _, y, factor, own = walls
     m, rank = factor.shape
     v = rng.standard_normal(rank + len(own))
     v /= np.sqrt(np.sum(v * v))

@@ -86,15 +86,14 @@ def _sweep_until(machine: Machine, tolerance: float, max_sweeps: int) -> tuple[P
     geometry = machine.geometry
     assert isinstance(geometry, DenseGeometry)
     alpha, beta = np.zeros((2, len(machine.y)))
+    asked = machine.y, machine.phi, machine.cap, machine.target
     best = evaluate(machine, alpha.copy(), beta.copy())
     sweeps = 0
     while best.gap > tolerance and sweeps < max_sweeps:
         some = min(max(_BETWEEN_CHECKS, sweeps // 10), max_sweeps - sweeps)
-        shared = np.ascontiguousarray(
-            geometry.covariance(beta).s
-        )  # afresh at every check: changes of rank one add up rounding
-        latents = geometry.latents(machine.y * alpha)
-        _sweep(geometry.gram, shared, machine.y, machine.phi, machine.cap, machine.target, alpha, beta, latents, some)
+        # afresh at every check: changes of rank one add up rounding
+        shared, latents = np.ascontiguousarray(geometry.covariance(beta).s), geometry.latents(machine.y * alpha)
+        _sweep(geometry.gram, asked, (alpha, beta, latents, shared), some)
         sweeps += some
         point = evaluate(machine, alpha.copy(), beta.copy())
         best = point if point.gap <= best.gap else best
@@ -102,8 +101,10 @@ def _sweep_until(machine: Machine, tolerance: float, max_sweeps: int) -> tuple[P
 
 
 @njit(cache=True, nogil=True)
-def _sweep(gram, shared, y, phi, cap, target, alpha, beta, latents, sweeps):  # type: ignore[no-untyped-def]
-    """Visit all rows in turn; `shared` is ``X Sigma X'``. In place."""
+def _sweep(gram, asked, state, sweeps):  # type: ignore[no-untyped-def]
+    """Visit all rows in turn. The state, of which `shared` is ``X Sigma X'``, changes in place."""
+    y, phi, cap, target = asked
+    alpha, beta, latents, shared = state
     n = len(y)
     for _ in range(sweeps):
         for i in range(n):
