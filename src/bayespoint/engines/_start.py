@@ -1,4 +1,4 @@
-"""Where samplers start: any point of positive posterior density, in whitened coordinates."""
+"""What samplers share: the walls of a step, and where to start, any point of positive posterior density."""
 
 from __future__ import annotations
 
@@ -12,9 +12,23 @@ from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..grams.separation import separating_latents
 from ..grams.whitening import Whitened
+from ..likelihoods import Step
 from ..problem import Problem
 
-__all__ = ["starting_position"]
+__all__ = ["energy_of_walls", "gram_of_walls", "starting_position"]
+
+
+def gram_of_walls(problem: Problem) -> Array:
+    """The Gram matrix of what the walls see, latents with what each row has of its own: ``K + s I``."""
+    own = problem.own
+    return problem.dense + np.diag(own) if own.any() else problem.dense
+
+
+def energy_of_walls(problem: Problem) -> Array:
+    """Price of the wrong side of each row of a step: its weight times ``log((1 - q) / q)``, infinite without noise."""
+    assert isinstance(problem.likelihood, Step)
+    q = problem.likelihood.noise
+    return problem.exponents * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
 
 
 def starting_position(problem: Problem, white: Whitened, latents: Array | None = None) -> Array:
@@ -22,15 +36,6 @@ def starting_position(problem: Problem, white: Whitened, latents: Array | None =
 
     Only a hard boundary is a search: a perceptron, then interpolation of the labels, then a linear programme whose
     answer is final. Raises `EmptyVersionSpaceError` if there is no feasible point.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Problem, Step
-    >>> from bayespoint.engines._start import starting_position
-    >>> problem = Problem(np.eye(2), [1, -1], Step())
-    >>> starting_position(problem, problem.whitened())
-    array([ 1., -1.])
     """
     if latents is not None:
         return _given(problem, white, np.asarray(latents, dtype=np.float64))
@@ -62,8 +67,7 @@ def _with_noise(problem: Problem, white: Whitened, coordinates: Array) -> Array:
 
 def _search(problem: Problem, white: Whitened) -> Array:
     steps = np.zeros(problem.size)
-    gram = problem.dense + np.diag(white.softness) if white.is_soft else problem.dense
-    if _perceptron(gram, problem.y, np.zeros(problem.size), steps, 20 * problem.size):
+    if _perceptron(gram_of_walls(problem), problem.y, np.zeros(problem.size), steps, 20 * problem.size):
         position = white.pull(steps)
         if _separates(problem, white, position):
             return position

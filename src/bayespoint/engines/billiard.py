@@ -40,7 +40,7 @@ from ..grams.whitening import Whitened
 from ..likelihoods import Hinge, Step
 from ..posteriors import SampledPosterior
 from ..problem import Problem
-from ._start import starting_position
+from ._start import energy_of_walls, gram_of_walls, starting_position
 from .base import Engine
 
 __all__ = ["Billiard"]
@@ -121,13 +121,7 @@ class Billiard(Engine):
             return self._infer(problem, rng, start)
 
     def announce(self, n: int) -> None:
-        """Say what n rows will take before anything is begun: refuse what memory cannot hold, warn of what takes long.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        """
+        """Before any work is done, refuse n rows that memory cannot hold, and warn of those that take long."""
         refuse_beyond_memory(
             n, 1, "use expectation propagation or the elliptical slice sampler, which work on landmarks, or fewer rows"
         )
@@ -203,27 +197,23 @@ class Walls(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, white: Whitened) -> Walls:
-        likelihood = problem.likelihood
-        weights = problem.exponents
-        if isinstance(likelihood, Hinge):
-            loop, energy = _fly_hinges, likelihood.C * weights
-        else:
-            assert isinstance(likelihood, Step)
-            q = likelihood.noise
-            loop, energy = _fly_steps, weights * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
+        """All walls of a problem that a ball can hit."""
         problem.refuse_weights_of_noise()
-        gram, diag, y = problem.dense, problem.diag + white.softness, problem.y
-        if isinstance(likelihood, Hinge) and white.is_soft:
-            gram = gram + np.diag(white.softness)  # a kink pushes its row's residual, too
-        rows: Any = slice(None)
+        likelihood, gram, y = problem.likelihood, problem.dense, problem.y
+        diag = problem.diag + white.softness
         live, floor = diag > 0, 0.0
         if isinstance(likelihood, Hinge):
+            loop, energy = _fly_hinges, likelihood.C * problem.exponents
+            gram = gram_of_walls(problem)  # a kink pushes its row's residual, too
             floor = float(energy[~live].sum())  # a latent that is always zero pays the whole hinge
-        elif likelihood.noise > 0 and not white.softness.all():
-            total = energy[live].sum()
-            y, energy = _merge_coincident(gram, diag, y, energy)
-            floor = 0.5 * float(total - energy[live].sum())
-            live &= energy > 0  # no wall to hit
+        else:
+            loop, energy = _fly_steps, energy_of_walls(problem)
+            if np.isfinite(energy).all() and not white.softness.all():  # walls that let through, and may coincide
+                total = energy[live].sum()
+                y, energy = _merge_coincident(gram, diag, y, energy)
+                floor = 0.5 * float(total - energy[live].sum())
+                live &= energy > 0  # no wall to hit
+        rows: Any = slice(None)
         if not live.all():
             rows = np.flatnonzero(live)
             gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])

@@ -20,7 +20,7 @@ from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..posteriors import SampledPosterior
 from ..problem import Problem
-from ._start import starting_position
+from ._start import gram_of_walls, starting_position
 from .base import Engine
 
 __all__ = ["ClassicBilliard"]
@@ -87,10 +87,9 @@ class ClassicBilliard(Engine):
         generator = as_generator(rng)
         ball = starting_position(problem, white)
         ball /= np.linalg.norm(ball)
-        gram = problem.dense + np.diag(white.softness) if white.is_soft else problem.dense
         path = np.empty((self.max_bounces + 1, white.dimension))
         own = np.sqrt(white.softness[: white.dimension - white.rank])
-        walls = _Walls(gram, problem.y, np.ascontiguousarray(white.factor), own)
+        walls = _Walls(gram_of_walls(problem), problem.y, np.ascontiguousarray(white.factor), own)
         centre, bounces, escapes, rho = _play(
             walls, ball, white.latents(ball), generator, self.tolerance, self.tau_max, path
         )

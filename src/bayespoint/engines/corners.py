@@ -11,6 +11,7 @@ from scipy.linalg import lapack
 from ..exceptions import InvalidProblemError
 from ..posteriors import SampledPosterior
 from ..problem import Problem
+from ._start import gram_of_walls
 from .base import Engine
 
 __all__ = ["Corners"]
@@ -52,8 +53,7 @@ class Corners(Engine):
         self.check(problem)
         n = problem.size
         problem.refuse_weights_of_noise()
-        walls = problem.dense + np.diag(problem.own)
-        lower, failed = lapack.dpotrf(walls, lower=1)
+        lower, failed = lapack.dpotrf(gram_of_walls(problem), lower=1)
         if failed:
             raise InvalidProblemError(
                 "Version space has m corners only if the Gram matrix has full rank: raise softness above 0, or use "

@@ -281,7 +281,7 @@ def _lockstep(engine: Perceptrons, walls: _Walls, crew: list[_Perceptron], run: 
     n = walls.labels.shape[1]
     end = np.inf if engine.time_budget is None else time.perf_counter() + engine.time_budget
     held = walls.gram.held
-    store = _Store(walls.gram, walls.labels.shape[1], engine.cache_size) if held is None else None
+    store = _Store(walls.gram, n, engine.cache_size) if held is None else None
     rows = held if store is None else store.values
     slots = np.arange(n, dtype=np.int32) if store is None else store.slots
 
