@@ -267,6 +267,7 @@ class _Perceptron(NamedTuple):
     """One perceptron: its permutation, labels, outputs o, coefficients alpha, and where it stands.
 
     `state` holds the position in the permutation, rows since the last mistake, the row waited for, and full scans.
+    Loops get it as a plain tuple: to tell the types of one with names takes longer than a short scan.
     """
 
     order: NDArray[np.int32]
@@ -286,7 +287,7 @@ def _lockstep(engine: Perceptrons, walls: _Walls, crew: list[_Perceptron], run: 
     slots = np.arange(n, dtype=np.int32) if store is None else store.slots
 
     def advance(p: _Perceptron) -> int:
-        return int(_advance(p, rows, slots, walls.softness, engine.max_epochs))
+        return int(_advance(tuple(p), rows, slots, walls.softness, engine.max_epochs))
 
     busy = crew
     while True:
@@ -319,7 +320,7 @@ class _Store:
             found = np.full((_AHEAD, len(waiting)), _NO_ROW, dtype=np.int64)
 
             def look(k: int) -> None:
-                _look_ahead(waiting[k], self.slots, found[:, k])
+                _look_ahead(tuple(waiting[k]), self.slots, found[:, k])
 
             list(run(look, range(len(waiting))))
             likely = _distinct(found.ravel())  # first the next mistake of each, then the one after it
