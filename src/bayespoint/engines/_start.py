@@ -1,4 +1,4 @@
-"""What samplers share: the walls of a step, and where to start, any point of positive posterior density."""
+"""Where samplers start: any point of positive posterior density, in whitened coordinates."""
 
 from __future__ import annotations
 
@@ -12,23 +12,10 @@ from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..grams.separation import separating_latents
 from ..grams.whitening import Whitened
-from ..likelihoods import Step
 from ..problem import Problem
+from ._walls import gram_of_walls
 
-__all__ = ["energy_of_walls", "gram_of_walls", "starting_position"]
-
-
-def gram_of_walls(problem: Problem) -> Array:
-    """The Gram matrix of what the walls see, latents with what each row has of its own: ``K + s I``."""
-    own = problem.own
-    return problem.dense + np.diag(own) if own.any() else problem.dense
-
-
-def energy_of_walls(problem: Problem) -> Array:
-    """Price of the wrong side of each row of a step: its weight times ``log((1 - q) / q)``, infinite without noise."""
-    assert isinstance(problem.likelihood, Step)
-    q = problem.likelihood.noise
-    return problem.exponents * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
+__all__ = ["starting_position"]
 
 
 def starting_position(problem: Problem, white: Whitened, latents: Array | None = None) -> Array:

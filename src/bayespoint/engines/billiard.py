@@ -40,7 +40,8 @@ from ..grams.whitening import Whitened
 from ..likelihoods import Hinge, Step
 from ..posteriors import SampledPosterior
 from ..problem import Problem
-from ._start import energy_of_walls, gram_of_walls, starting_position
+from ._start import starting_position
+from ._walls import energy_of_walls, gram_of_walls
 from .base import Engine
 
 __all__ = ["Billiard"]

@@ -20,7 +20,8 @@ from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..posteriors import SampledPosterior
 from ..problem import Problem
-from ._start import gram_of_walls, starting_position
+from ._start import starting_position
+from ._walls import gram_of_walls
 from .base import Engine
 
 __all__ = ["ClassicBilliard"]
@@ -65,19 +66,9 @@ class ClassicBilliard(Engine):
         check_at_least(self, draws=1, max_bounces=1, tolerance=1e-300, tau_max=1e-300)
 
     def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
-        """The centre of mass of version space, and points along the ball's way.
+        """Points along the ball's way as draws; see `Billiard.infer`.
 
-        Parameters
-        ----------
-        problem : Problem
-            A hard or soft boundary without label noise.
-        rng : int, Generator, RandomState or None
-            Source of randomness.
-
-        Returns
-        -------
-        SampledPosterior
-            With the paper's centre of mass as its `centre`, scaled to the mean of a draw from the posterior.
+        The paper's centre of mass is the `centre` of the posterior, scaled to the mean of a draw from it.
         """
         self.check(problem)
         problem.refuse_weights_of_noise()

@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from ..exceptions import InvalidProblemError
 from ..posteriors import SampledPosterior
 from ..problem import Problem
-from ._start import gram_of_walls
+from ._walls import gram_of_walls
 from .base import Engine
 
 __all__ = ["Corners"]
@@ -36,22 +36,8 @@ class Corners(Engine):
     refusal: ClassVar[str] = "Corners belong to version space: use a Step likelihood with noise=0."
 
     def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
-        """The corners as draws; their mean is the Bayes point.
-
-        Parameters
-        ----------
-        problem : Problem
-            A hard or soft boundary without label noise.
-        rng : ignored
-            Corners are what they are.
-
-        Returns
-        -------
-        SampledPosterior
-            One chain with a draw for each corner.
-        """
+        """The corners as draws of one chain, whose mean is the Bayes point; none is random. See `Billiard.infer`."""
         self.check(problem)
-        n = problem.size
         problem.refuse_weights_of_noise()
         lower, failed = lapack.dpotrf(gram_of_walls(problem), lower=1)
         if failed:
@@ -64,4 +50,4 @@ class Corners(Engine):
         # |w_i|^2 = alpha_i' G alpha_i = (G^-1)_ii; a column each, in latents f = K alpha
         alpha = problem.y * inverse / np.sqrt(np.diagonal(inverse))
         white = problem.whitened()
-        return SampledPosterior(problem, white, (white.factor.T @ alpha).T[None] * np.sqrt(n), engine=self)
+        return SampledPosterior(problem, white, (white.factor.T @ alpha).T[None] * np.sqrt(problem.size), engine=self)

@@ -21,7 +21,8 @@ from .._core.typing import Array
 from ..grams.whitening import Whitened
 from ..posteriors import SampledPosterior
 from ..problem import Problem
-from ._start import energy_of_walls, starting_position
+from ._start import starting_position
+from ._walls import energy_of_walls
 from .base import Engine
 
 __all__ = ["GibbsSampler"]
