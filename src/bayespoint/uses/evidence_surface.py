@@ -64,7 +64,7 @@ def evidence_surface(
     Parameters
     ----------
     estimator : BayesPointClassifier, BayesianSVC, or Pipeline that ends in one
-        Fitted.
+        Fitted; of `BayesianSVC` it is the naive evidence.
     X : array-like of shape (n_samples, n_features)
         Rows to compute the evidence on, those of the fit for example; some hundred, for each point of the grid is a
         run of expectation propagation on the whole Gram matrix.
