@@ -21,7 +21,7 @@ def experiments_directory() -> Path:
     here, named = Path.cwd(), os.environ.get("BAYESPOINT_EXPERIMENTS")
     homes = [
         *(home / "experiments" for home in (here, *here.parents)),
-        Path(__file__).resolve().parents[2] / "experiments",
+        Path(__file__).resolve().parents[3] / "experiments",
     ]
     for place in [Path(named)] if named else homes:
         if all((place / module).is_file() for module in (_RUNNER, "catalogue.py", "findings.py")):
