@@ -22,6 +22,7 @@ from .._core.typing import Array, RandomState
 from ..bounds import Certificate
 from ..estimators._certificates import certificate, fitted_for, random_part, refuse_if_learned, with_held_out
 from ..exceptions import InvalidProblemError
+from ._features import take_over_features
 
 __all__ = ["BoundSearch", "certify"]
 
@@ -258,9 +259,7 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.best_params_, self.certificate_ = self.results_[best]
         self.best_estimator_ = self.certificate_.classifier
         self.classes_ = self.best_estimator_.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
+        take_over_features(self, self.best_estimator_)
         return self
 
     def predict(self, X: Any) -> Any:
