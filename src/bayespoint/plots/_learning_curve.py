@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._style import MARKERS, PALETTE, new_axes
+from ._style import look, new_axes
 
 __all__ = ["LearningCurveDisplay"]
 
@@ -95,7 +95,7 @@ class LearningCurveDisplay:
         self.lines_, self.bands_ = {}, {}
         for k, (name, errors) in enumerate(self.histories.items()):
             mean, repeats = errors.mean(axis=0), len(errors)
-            style = {"color": PALETTE[k % len(PALETTE)], "marker": MARKERS[k % len(MARKERS)], "ms": 4, "lw": 1.6}
+            style = look(k) | {"ms": 4, "lw": 1.6}
             every = max(1, len(mean) // 12)
             (line,) = ax.plot(self.n_labels, mean, **({"label": name, "markevery": every} | style | options))
             self.lines_[name] = line

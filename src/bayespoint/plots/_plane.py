@@ -9,7 +9,7 @@ import numpy as np
 from .._core.pipelines import last_step
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._style import MARKERS, PALETTE
+from ._style import look
 
 
 class Plane(NamedTuple):
@@ -60,8 +60,7 @@ def scatter_classes(ax: Any, X: Any, y: Any, classes: Any) -> list[Any]:
         ax.scatter(
             *values[y == label].T,
             s=26,
-            color=PALETTE[k % len(PALETTE)],
-            marker=MARKERS[k % len(MARKERS)],
+            **look(k),
             edgecolor="white",
             linewidth=0.7,
             zorder=4,

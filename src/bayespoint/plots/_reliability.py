@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from ..uses.metrics import ReliabilityCurve, reliability_curve
-from ._style import MARKERS, PALETTE, new_grid, own_axes
+from ._style import look, new_grid, own_axes
 
 __all__ = ["ReliabilityDisplay"]
 
@@ -145,13 +145,7 @@ class ReliabilityDisplay:
         before = len(top.containers)
         if not before:
             top.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", zorder=1)
-        style = {
-            "color": PALETTE[before % len(PALETTE)],
-            "marker": MARKERS[before % len(MARKERS)],
-            "ms": 5,
-            "lw": 1.2,
-            "label": self.name,
-        } | options
+        style = look(before) | {"ms": 5, "lw": 1.2, "label": self.name} | options
         predicted, observed = np.asarray(self.curve.predicted), np.asarray(self.curve.observed)
         reach = np.maximum([observed - self.curve.low, self.curve.high - observed], 0.0)
         container = top.errorbar(predicted, observed, yerr=reach, elinewidth=1.0, capsize=2, **style)

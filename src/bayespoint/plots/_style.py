@@ -16,6 +16,11 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 INK = "0.15"
 
 
+def look(k: int) -> dict[str, Any]:
+    """Colour and marker of the k-th curve or class."""
+    return {"color": PALETTE[k % len(PALETTE)], "marker": MARKERS[k % len(MARKERS)]}
+
+
 def new_axes(width: float = 6.0, height: float = 4.0) -> Any:
     """One pair of axes in a figure of its own."""
     return new_grid(1, 1, width, height)[0, 0]

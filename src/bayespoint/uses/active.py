@@ -87,10 +87,8 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
 
     Parameters
     ----------
-    model : BayesPointClassifier or BayesianSVC, or Pipeline that ends in one
-        Fitted; nothing is fitted here.
-    X_pool : array-like or sparse matrix of shape (n_points, n_features)
-        Unlabelled inputs, as many as you like.
+    model, X_pool
+        As for `utilities`; the pool may be as large as you like.
     n : int, default=1
         How many points.
     strategy : {"bald", "entropy", "vote", "batch-bald"}, default="bald"

@@ -237,11 +237,6 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Inputs, as drawn.
         y : array-like of shape (n_samples,)
             Class labels.
-
-        Returns
-        -------
-        BoundSearch
-            The fitted search.
         """
         settings = list(ParameterGrid(self.param_grid))
         if not settings:

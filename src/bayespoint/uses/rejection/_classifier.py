@@ -143,11 +143,6 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         **params
             Such as ``sample_weight``: passed on to the classifier's `fit`, divided as the rows are. Calibration counts
             every row once.
-
-        Returns
-        -------
-        RejectingClassifier
-            The fitted classifier.
         """
         check_settings(self.rate, self.risk, self.delta)
         _check_confidence(self.confidence)
@@ -186,7 +181,8 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         fitted = clone(self.estimator)
         training, rest = np.flatnonzero(~part), np.flatnonzero(part)
         _check_trainable(y, training)
-        routed = process_routing(self, "fit", **params) if _routing() else Bunch(estimator=Bunch(fit=params))
+        is_routed = get_config()["enable_metadata_routing"]
+        routed = process_routing(self, "fit", **params) if is_routed else Bunch(estimator=Bunch(fit=params))
         own = check_method_params(X, routed.estimator.fit, indices=training)
         X_training, y_training = safe_split(fitted, X, y, training)
         fitted.fit(X_training, y_training, **own)
@@ -318,10 +314,6 @@ def _check_confidence(confidence: Any) -> None:
     if not (callable(confidence) or (isinstance(confidence, str) and confidence in _CONFIDENCES)):
         names = ", ".join(map(repr, _CONFIDENCES))
         raise InvalidProblemError(f"confidence must be one of {names}, or a function, got {confidence!r}.")
-
-
-def _routing() -> bool:
-    return bool(get_config().get("enable_metadata_routing", False))
 
 
 def _calibration_part(n: int, share: Any, rng: np.random.Generator) -> Any:
