@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._plane import Plane, posterior_step, scatter_classes
+from ._plane import Plane, label_axes, posterior_step, scatter_classes
 from ._style import INK, finer, new_axes
 
 __all__ = ["DecisionBoundariesDisplay"]
@@ -125,7 +125,7 @@ class DecisionBoundariesDisplay:
         if _changes_sign(self.mean):
             self.bayes_point_ = ax.contour(*finer(*axes, self.mean), [0.0], colors=INK, linewidths=2.2, zorder=3)
         self.points_: list[Any] = []
-        Plane(self.x0, self.x1, None, self.names).label(ax)
+        label_axes(ax, self.x0, self.x1, self.names)
         self.ax_, self.figure_ = ax, ax.figure
         self._legend()
         return self

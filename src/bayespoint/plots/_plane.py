@@ -37,10 +37,10 @@ class Plane(NamedTuple):
             rows, names = type(X)(rows, columns=X.columns), (str(X.columns[0]), str(X.columns[1]))
         return cls(x0, x1, rows, names)
 
-    def label(self, ax: Any) -> None:
-        """Limits and names of the axes."""
-        ax.set(xlim=(self.x0.min(), self.x0.max()), ylim=(self.x1.min(), self.x1.max()))
-        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+
+def label_axes(ax: Any, x0: Array, x1: Array, names: tuple[str, str]) -> None:
+    """Limits and names of the axes."""
+    ax.set(xlim=(x0.min(), x0.max()), ylim=(x1.min(), x1.max()), xlabel=names[0], ylabel=names[1])
 
 
 def posterior_step(estimator: Any, rows: Any) -> tuple[Any, Any]:

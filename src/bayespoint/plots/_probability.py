@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._plane import Plane, posterior_step, scatter_classes
+from ._plane import Plane, label_axes, posterior_step, scatter_classes
 from ._style import INK, new_grid, own_axes, pick_one
 
 __all__ = ["ProbabilitySurfaceDisplay"]
@@ -163,7 +163,7 @@ class ProbabilitySurfaceDisplay:
             self.figure_.colorbar(self.uncertainty_, ax=second, label=self.uncertainty_name)
             self._lines(second, colors="white")
         for panel in self.axes_:
-            Plane(self.x0, self.x1, None, self.names).label(panel)
+            label_axes(panel, self.x0, self.x1, self.names)
             panel.label_outer()
         self.points_: list[Any] = []
         return self

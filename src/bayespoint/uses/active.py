@@ -288,8 +288,7 @@ def _alone(strategy: str) -> str:
 
 def _bits(p: Array) -> Array:
     """Entropy of rows of probabilities."""
-    bits: Array = entr(p).sum(axis=1) / np.log(2)
-    return bits
+    return entr(p).sum(axis=1) / np.log(2)
 
 
 def _largest(gains: Array, n: int) -> Any:
@@ -311,8 +310,7 @@ def _of_draws(posterior: SampledPosterior, new: NewPoints) -> Array:
         total += p
         noise += entr(p) + entr(1 - p)
     p = total / len(means)
-    gains: Array = np.maximum(entr(p) + entr(1 - p) - noise / len(means), 0.0) / np.log(2)
-    return gains
+    return np.maximum(entr(p) + entr(1 - p) - noise / len(means), 0.0) / np.log(2)
 
 
 def _several_classes(posteriors: Sequence[Any], new: NewPoints, strategy: str) -> Array:
@@ -331,8 +329,7 @@ def _several_classes(posteriors: Sequence[Any], new: NewPoints, strategy: str) -
         p = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
         total += p
         noise += _bits(p)
-    gains: Array = np.maximum(_bits(total / len(z)) - noise / len(z), 0.0)
-    return gains
+    return np.maximum(_bits(total / len(z)) - noise / len(z), 0.0)
 
 
 def _best_batch(up: Array, down: Array, n: int, rng: np.random.Generator) -> list[int]:

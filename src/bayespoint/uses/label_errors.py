@@ -292,8 +292,7 @@ def _score_of_two(method: str) -> _Score:
         if noise == 0 or likelihood.softness == 0:
             return readouts.flip_probability(posterior)
         margins = y * posterior.latents.reshape(-1, len(y)) / np.sqrt(likelihood.softness)
-        probability: Array = _flipped(noise, margins, power).mean(axis=0)
-        return probability
+        return _flipped(noise, margins, power).mean(axis=0)
 
     return score
 

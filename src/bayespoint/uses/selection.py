@@ -265,14 +265,12 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities by the best setting; see `BayesPointClassifier.predict_proba`."""
         check_is_fitted(self)
-        proba: Array = self.best_estimator_.predict_proba(X)
-        return proba
+        return self.best_estimator_.predict_proba(X)
 
     def decision_function(self, X: Any) -> Array:
         """Scores by the best setting; see `BayesPointClassifier.decision_function`."""
         check_is_fitted(self)
-        scores: Array = self.best_estimator_.decision_function(X)
-        return scores
+        return self.best_estimator_.decision_function(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

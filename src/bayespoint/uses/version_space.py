@@ -126,8 +126,7 @@ def _checked(X: Any, y: Any) -> tuple[Array, Array]:
 
 def unit(vectors: Array) -> Array:
     """Vectors of length one."""
-    scaled: Array = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return scaled
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
 def first_wall(position: Array, direction: Array, walls: Array) -> tuple[Array, Array]:
