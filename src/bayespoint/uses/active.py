@@ -210,34 +210,14 @@ class ActiveLearner:
         self._learned(np.asarray(self.X, dtype=np.float64), np.asarray(self.y))
 
     def ask(self, X_pool: Any, n: int = 1) -> Any:
-        """Rows of the pool whose labels to ask for; none if no label is worth `min_gain` bits.
-
-        Parameters
-        ----------
-        X_pool : array-like of shape (n_points, n_features)
-            Unlabelled inputs.
-        n : int, default=1
-            How many.
-
-        Returns
-        -------
-        ndarray of int
-        """
+        """Rows of the pool whose labels to ask for, as `query` does; none if no label is worth `min_gain` bits."""
         rows = query(self.model, X_pool, n, self.strategy, random_state=self._rng)
         best = utilities(self.model, safe_indexing(X_pool, rows[:1]), _alone(self.strategy))
         self.history.append(Asked(len(self.y), rows, float(best[0])))
         return rows if best[0] >= self.min_gain else rows[:0]
 
     def tell(self, X: Any, y: Any) -> None:
-        """Learn labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Inputs.
-        y : array-like of shape (n_rows,)
-            Their labels.
-        """
+        """Learn the labels `y` of inputs `X`, one for each row."""
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
         if len(y) != len(X):
             raise InvalidProblemError(f"There are {len(X)} inputs and {len(y)} labels: there must be one for each.")

@@ -195,14 +195,6 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
     >>> errors = find_label_errors(BayesPointClassifier(noise="evidence", softness=0).fit(X, y))
     >>> set(errors.rows[:3]) == set(wrong)
     True
-    >>> print(errors.report(top=3))
-    3.1 of 100 labels (3.1 %) are expected to be wrong; noise level 0.031, chosen by evidence.
-       row  given  suggested  P(wrong)
-        65  right       left     0.996
-        36   left      right     0.996
-        15  right       left     0.996
-    and 97 more.
-    Look at the 3 rows with a probability of 0.5 or more first: correct or drop what is wrong, and fit again.
     """
     if threshold is not None:
         threshold = _checked_threshold(threshold)

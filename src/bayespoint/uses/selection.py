@@ -172,10 +172,8 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Settings, as for `sklearn.model_selection.GridSearchCV`; written down before the data are seen.
     delta : float, default=0.05
         Probability that the bound of the chosen setting does not hold.
-    prior_fraction : float, default=0.0
-        Share of the rows that every prior is learned on; 0 for fixed priors.
-    trust_inputs : bool, default=False
-        Whether features that look preprocessed were so on other rows.
+    prior_fraction, trust_inputs
+        As for `certify`, but with fixed priors by default.
     n_jobs : int or None, default=None
         Settings worked on at the same time.
     random_state : int, Generator, RandomState or None, default=None

@@ -190,17 +190,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return fitted, columns, safe_split(fitted, X, y, rest, training)[0], y[rest]
 
     def confidence_scores(self, X: Any) -> Array:
-        """Confidence of the classification of each row, on the scale of the threshold.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Confidence of the classification of each row, on the scale of the threshold."""
         check_is_fitted(self)
         return self._confidence(self.estimator_, self._inputs(X))
 
@@ -231,22 +221,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return in_columns(scores, self.estimator_.classes_, self.classes_, np.finfo(scores.dtype).min)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy on the rows that are accepted.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights.
-
-        Returns
-        -------
-        float
-            NaN, with a warning, if no row is accepted.
-        """
+        """Accuracy on the rows that are accepted; NaN, with a warning, if none is."""
         accepted = self.accepts(X)
         right = np.asarray(self.estimator_.predict(self._inputs(X)) == column_or_1d(y))
         weight = accepted * (1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64))
