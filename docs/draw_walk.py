@@ -24,7 +24,7 @@ FIT = [
     (5, "grams.views", "Exact.gram", "view.gram(kernel): a Gram"),
     (5, "problem", "Problem.__post_init__", "Problem(gram, y, likelihood)"),
     (5, "engines.ep.engine", "EP.infer", "engine.infer(problem, rng)"),
-    (6, "grams.dense", "Dense.conditioned", "gram.conditioned(tau, nu)"),
+    (6, "grams.dense", "ByValues.conditioned", "gram.conditioned(tau, nu)"),
     (6, "likelihoods.step", "Step.site", "likelihood.site"),
     (6, "engines.ep.sites", "settle", "settle: sweeps until sites stand still"),
     (6, "engines.ep.engine", "posterior_of_state", "a GaussianPosterior with its evidence"),

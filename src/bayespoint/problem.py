@@ -194,14 +194,7 @@ class Problem:
         return Problem(self.gram.part(rows), self.y[rows], self.likelihood, check=False)
 
     def raise_if_empty(self) -> None:
-        """Raise `EmptyVersionSpaceError` if a hard boundary leaves no function at all.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from bayespoint import Problem, Step
-        >>> Problem(np.eye(2), [1, -1], Step()).raise_if_empty()
-        """
+        """Raise `EmptyVersionSpaceError` if a hard boundary leaves no function at all."""
         walls = self.walls()
         if walls.size and separating_latents(walls.gram, walls.y) is None:
             reason = _why_empty(walls, np.flatnonzero(self.hard))

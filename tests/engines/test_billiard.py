@@ -146,9 +146,7 @@ def fly(walls, white, position, refresh, time):
     """Latents after each flight, number of events, and positions from the impulses."""
     theta, latents, events, positions = white.latents(position), [], [], []
     for g in refresh:
-        impulse, potential, counts = np.empty((1, len(theta))), np.empty(1), np.empty(1, dtype=np.int64)
-        args = walls.gram, walls.y, walls.diag, walls.energy, theta, white.latents(g[None])
-        assert not walls.loop(*args, np.cos(time), np.sin(time), impulse, potential, counts, 10_000, walls.kink)
+        impulse, potential, counts = walls.fly(theta, white.latents(g[None]), time, 10_000)
         assert potential[0] == pytest.approx(height(walls, theta), abs=1e-9)
         position = position * np.cos(time) + g * np.sin(time) + white.pull(impulse)[0]
         latents.append(theta.copy())

@@ -12,7 +12,7 @@ from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.engines import Billiard, Perceptrons, perceptrons
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from bayespoint.grams import Dense, DensePoints, KernelRows, LowRank, NaturalGaussian
-from bayespoint.grams import rows as row_module
+from bayespoint.grams import _tiles as tile_module
 
 KERNEL = DotProduct(1.0) ** 3
 LIKELIHOODS = [Step(), Step(softness=0.5)]
@@ -104,8 +104,8 @@ def test_permutations_lead_to_different_classifiers():
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    monkeypatch.setattr(row_module, "_COLUMNS", 32)
-    monkeypatch.setattr(row_module, "_ROWS", 16)
+    monkeypatch.setattr(tile_module, "_COLUMNS", 32)
+    monkeypatch.setattr(tile_module, "_ROWS", 16)
     monkeypatch.setattr(perceptrons, "_SMALL", 0)
 
 

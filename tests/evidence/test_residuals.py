@@ -6,8 +6,8 @@ import pytest
 from bayespoint import Hinge, Problem, Step
 from bayespoint.engines import EP
 from bayespoint.evidence import cumulant_correction, log_evidence
-from bayespoint.evidence._paths import LabelPath
 from bayespoint.evidence.svm import log_normaliser
+from bayespoint.evidence.svm._label_path import LabelPath
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import LowRank
 

@@ -238,7 +238,7 @@ def test_reproduce_knows_no_other_names(capfd):
 
 def test_reproduce_needs_a_checkout(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reproduce, "__file__", str(tmp_path / "a" / "b" / "c.py"))
+    monkeypatch.setattr(reproduce, "__file__", str(tmp_path / "src" / "bayespoint" / "cli" / "reproduce.py"))
     monkeypatch.delenv("BAYESPOINT_EXPERIMENTS", raising=False)
     assert main(["reproduce", "--list"]) == 2
     assert "checkout" in capsys.readouterr().err
@@ -254,6 +254,12 @@ def test_reproduce_is_found_from_below(monkeypatch):
     monkeypatch.delenv("BAYESPOINT_EXPERIMENTS", raising=False)
     assert reproduce.experiments_directory() == HERE
     assert os.path.samefile(catalogue.HERE, HERE)
+
+
+def test_reproduce_is_found_beside_an_editable_install(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BAYESPOINT_EXPERIMENTS", raising=False)
+    assert reproduce.experiments_directory() == HERE
 
 
 def test_other_commands_take_no_stray_arguments(capsys):

@@ -20,7 +20,7 @@ from bayespoint import Problem, Step
 from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import KernelRows
-from bayespoint.grams import rows as row_module
+from bayespoint.grams import _tiles as tile_module
 from bayespoint.kernels import CallableKernel, Normalized, kernel_values, with_bias
 
 BY_PRODUCTS = {
@@ -63,14 +63,14 @@ def zeros(rng):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Several tiles and blocks of small problems."""
-    monkeypatch.setattr(row_module, "_COLUMNS", 32)
-    monkeypatch.setattr(row_module, "_ROWS", 16)
-    monkeypatch.setattr(row_module, "_STRIP", 4)
+    monkeypatch.setattr(tile_module, "_COLUMNS", 32)
+    monkeypatch.setattr(tile_module, "_ROWS", 16)
+    monkeypatch.setattr(tile_module, "_STRIP", 4)
 
 
 @pytest.fixture
 def zeros_matter(monkeypatch):
-    monkeypatch.setattr(row_module, "_MANY", 0)
+    monkeypatch.setattr(tile_module, "_MANY", 0)
 
 
 def close(values, expected):
@@ -81,7 +81,7 @@ def close(values, expected):
 @pytest.mark.parametrize("name", KERNELS)
 def test_rows_are_those_of_the_gram_matrix(name, X, small_tiles):
     gram = KernelRows(KERNELS[name], X)
-    assert isinstance(gram._tiles, row_module._Products) == (name in BY_PRODUCTS)
+    assert isinstance(gram._tiles, tile_module.Products) == (name in BY_PRODUCTS)
     expected = kernel_values(KERNELS[name], X)
     rows = np.array([3, 69, 0, 41, 7])
     close(gram.block(rows), expected[rows])
@@ -99,10 +99,10 @@ def test_a_wrong_value_would_be_noticed(X):
 
 
 @pytest.mark.parametrize("name", ["linear", "fifth power", "amplitude and bias", "a sum of two"])
-@pytest.mark.parametrize("tiles", ["_Nonzeros", "_Sparse"])
+@pytest.mark.parametrize("tiles", ["Nonzeros", "Sparse"])
 def test_zeros_change_nothing(name, tiles, zeros, small_tiles, zeros_matter):
     kernel = KERNELS[name]
-    gram = KernelRows(kernel, zeros if tiles == "_Nonzeros" else sparse.csr_matrix(zeros))
+    gram = KernelRows(kernel, zeros if tiles == "Nonzeros" else sparse.csr_matrix(zeros))
     assert type(gram._tiles).__name__ == tiles
     expected = kernel_values(kernel, zeros)
     close(gram.block([60, 2, 33]), expected[[60, 2, 33]])
@@ -134,7 +134,7 @@ def test_a_row_has_the_same_bits_in_any_company(n, features, kind, kernel, rng, 
     if kind != "dense":
         X *= rng.random(X.shape) < 0.2
     gram = KernelRows(kernel, sparse.csr_array(X) if kind == "sparse" else X)
-    assert isinstance(gram._tiles, row_module._Products)
+    assert isinstance(gram._tiles, tile_module.Products)
     order = rng.permutation(n)[:300]
     together = gram.block(order)
     assert together.shape == (len(order), n)
@@ -189,7 +189,7 @@ def test_distant_inputs_keep_their_precision(X):
     """Squared distances from inner products would lose all digits far from the origin."""
     far = X + 1000.0
     gram = KernelRows(RBF(1.0), far)
-    assert isinstance(gram._tiles, row_module._Products)
+    assert isinstance(gram._tiles, tile_module.Products)
     close(gram.block([0, 1]), kernel_values(RBF(1.0), far[:2], far))
     cross = gram.new(far[:5] + 0.1)
     close(cross.columns(np.arange(70)), kernel_values(RBF(1.0), far[:5] + 0.1, far))
@@ -212,7 +212,7 @@ def test_new_points(name, X, rng, small_tiles):
 @pytest.mark.parametrize("sparse_Z", [False, True])
 @pytest.mark.parametrize("matter", [0, 10**9])
 def test_new_points_may_be_sparse(sparse_X, sparse_Z, matter, zeros, monkeypatch):
-    monkeypatch.setattr(row_module, "_MANY", matter)
+    monkeypatch.setattr(tile_module, "_MANY", matter)
     kernel = DotProduct(1.0) ** 2
     X, Z = (sparse.csr_array(zeros) if yes else zeros for yes in (sparse_X, sparse_Z))
     cross = KernelRows(kernel, X).new(Z[:9])

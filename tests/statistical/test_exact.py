@@ -91,20 +91,24 @@ def test_weights_are_powers_of_the_hinge(engine, seed):
 # What must fail. Each mistake is one that a sign or a factor in the loop would make.
 
 
-def halve_the_energy(loop, gram, y, diag, energy, *rest):
-    return loop(gram, y, diag, energy / 2, *rest)
+def halve_the_energy(loop, walls, *rest):
+    gram, y, diag, energy, kink = walls
+    return loop((gram, y, diag, energy / 2, kink), *rest)
 
 
-def mistake_the_normal_speed(loop, gram, y, diag, energy, *rest):
-    return loop(gram, y, 1.5 * diag, energy, *rest)
+def mistake_the_normal_speed(loop, walls, *rest):
+    gram, y, diag, energy, kink = walls
+    return loop((gram, y, 1.5 * diag, energy, kink), *rest)
 
 
-def reflect_instead_of_crossing(loop, gram, y, diag, energy, *rest):
-    return loop(gram, y, diag, np.full_like(energy, 1e9), *rest)
+def reflect_instead_of_crossing(loop, walls, *rest):
+    gram, y, diag, energy, kink = walls
+    return loop((gram, y, diag, np.full_like(energy, 1e9), kink), *rest)
 
 
-def start_from_the_wrong_side(loop, gram, y, *rest):
-    return loop(gram, -y, *rest)
+def start_from_the_wrong_side(loop, walls, *rest):
+    gram, y, *others = walls
+    return loop((gram, -y, *others), *rest)
 
 
 MISTAKES = [

@@ -423,7 +423,9 @@ def test_feature_names_are_those_of_the_best_classifier(blobs):
     pd = pytest.importorskip("pandas")
     X, y = blobs
     frame = pd.DataFrame(X, columns=["length", "width"])
-    assert list(BoundSearch(fixed(), GRID).fit(frame, y).feature_names_in_) == ["length", "width"]
+    search = BoundSearch(fixed(), GRID).fit(frame, y)
+    assert list(search.feature_names_in_) == ["length", "width"]
+    assert not hasattr(search.fit(X, y), "feature_names_in_")  # once kept from the earlier fit
 
 
 def test_a_certified_classifier_is_not_certified_again_as_if_its_kernel_were_fixed(blobs):

@@ -11,26 +11,7 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit status.
-
-    Examples
-    --------
-    >>> from bayespoint.cli import main
-    >>> main(["demo", "--help"])
-    Traceback (most recent call last):
-        ...
-    SystemExit: 0
-    """
+    """Run the command line, with the arguments of the process by default, and return its exit status."""
     parser = argparse.ArgumentParser(prog="bayespoint", description="Bayesian kernel classifiers.")
     parser.add_argument("--version", action="version", version=f"bayespoint {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)

@@ -23,23 +23,7 @@ _FEATURES = ["mean radius", "mean texture"]
 
 
 def run(picture: str | Path) -> int:
-    """Fit, print the figures, save the picture.
-
-    Parameters
-    ----------
-    picture : str or Path
-        Where to save it; the ending chooses the format.
-
-    Returns
-    -------
-    int
-        Exit status: 0.
-
-    Examples
-    --------
-    >>> from bayespoint.cli.demo import run
-    >>> run("demo.png")  # doctest: +SKIP
-    """
+    """Fit, print the figures, save the picture in the format of its ending; return the exit status."""
     data = load_breast_cancer()  # arrays: pandas is no dependency
     X_train, X_test, y_train, y_test = train_test_split(
         data.data, data.target, train_size=0.5, random_state=0, stratify=data.target

@@ -14,29 +14,14 @@ _RUNNER = "runner.py"
 
 
 def experiments_directory() -> Path:
-    """Where the experiments are: they live beside the package, not in it.
+    """The directory named by BAYESPOINT_EXPERIMENTS; else ``experiments`` in the working directory or above it.
 
-    Returns
-    -------
-    Path
-        The directory named by BAYESPOINT_EXPERIMENTS; else ``experiments`` in the working directory or above it; else
-        beside the sources of an editable install.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-
-    Examples
-    --------
-    >>> from bayespoint.cli.reproduce import experiments_directory
-    >>> experiments_directory().name
-    'experiments'
+    Else beside the sources of an editable install: the experiments live beside the package, not in it.
     """
     here, named = Path.cwd(), os.environ.get("BAYESPOINT_EXPERIMENTS")
     homes = [
         *(home / "experiments" for home in (here, *here.parents)),
-        Path(__file__).resolve().parents[2] / "experiments",
+        Path(__file__).resolve().parents[3] / "experiments",
     ]
     for place in [Path(named)] if named else homes:
         if all((place / module).is_file() for module in (_RUNNER, "catalogue.py", "findings.py")):
@@ -50,24 +35,7 @@ def experiments_directory() -> Path:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Hand the arguments to the runner of the experiments.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        Names and options; ``--help`` says which.
-
-    Returns
-    -------
-    int
-        Exit status.
-
-    Examples
-    --------
-    >>> from bayespoint.cli.reproduce import run
-    >>> run(["--list"])
-    0
-    """
+    """Hand the arguments to the runner of the experiments, and return its exit status."""
     try:
         directory = experiments_directory()
     except FileNotFoundError as error:

@@ -32,12 +32,12 @@ from ..grams import LowRank, NaturalGaussian
 from ..likelihoods import Likelihood
 from ..posteriors import GaussianPosterior
 from ..problem import Problem
-from .partitions import Partition, dask_partitions
+from .partitions import Partition
 from .places import places_of
 from .rounds import Message, Report, Run, total
 from .separation import raise_if_empty
 
-__all__ = ["Partition", "PartitionedEP", "dask_partitions", "posterior_of"]
+__all__ = ["PartitionedEP", "posterior_of"]
 
 
 def posterior_of(
@@ -298,6 +298,5 @@ def _under(rows: Any, others: Any) -> Any:
 
 
 def _some(rows: Any, which: slice) -> Any:
-    parts = (part[which] for part in (rows.y, rows.copies, rows.power))
-    y, copies, power = parts
+    y, copies, power = (part[which] for part in (rows.y, rows.copies, rows.power))
     return rows._replace(gram=rows.gram.part(which), y=y, copies=copies, power=power)

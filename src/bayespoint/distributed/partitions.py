@@ -128,8 +128,7 @@ def dask_partitions(
     >>> import dask.array as da
     >>> import numpy as np
     >>> from bayespoint import Step
-    >>> from bayespoint.distributed import PartitionedEP
-    >>> from bayespoint.distributed import dask_partitions
+    >>> from bayespoint.distributed import PartitionedEP, dask_partitions
     >>> X = da.from_array(np.linspace(-1, 1, 10)[:, None], chunks=(4, 1))
     >>> parts = dask_partitions(
     ...     X,
@@ -148,15 +147,7 @@ def dask_partitions(
 
 
 def row_blocks(X: Any, **columns: Any) -> list[tuple[Any, ...]]:
-    """Blocks of rows of a dask collection, each with the same rows of some columns; None for a column that is None.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from bayespoint.distributed.partitions import row_blocks
-    >>> len(row_blocks(da.ones((10, 2), chunks=(4, 2)), y=da.ones(10, chunks=5)))
-    3
-    """
+    """Blocks of rows of a dask collection, each with the same rows of some columns; None for a column that is None."""
     if hasattr(X, "numblocks") and X.ndim == 2 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     blocks = _blocks(X)

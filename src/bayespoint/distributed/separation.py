@@ -24,7 +24,7 @@ def raise_if_empty(places: Places, target: int, w: Array) -> None:
     """
     rank = len(w)
     met = np.empty((0, rank))
-    while (wrong := places.round(_wrong_rows, _together, target, w, max(32, 2 * rank))).size:
+    while (wrong := places.round(_wrong_rows, np.vstack, target, w, max(32, 2 * rank))).size:
         met = np.vstack([met, wrong])
         answer = separating_coordinates(met)
         if answer is None:
@@ -44,7 +44,3 @@ def _wrong_rows(part: Any, memory: Any, target: int, w: Array, most: int) -> tup
     margins = rows @ w
     worst = np.argsort(margins)[:most]
     return memory, rows[worst[margins[worst] <= 0]]
-
-
-def _together(reports: list[Array]) -> Array:
-    return np.vstack(reports)

@@ -13,6 +13,7 @@ from ..exceptions import InvalidProblemError
 from ..grams.separation import separating_latents
 from ..grams.whitening import Whitened
 from ..problem import Problem
+from ._walls import gram_of_walls
 
 __all__ = ["starting_position"]
 
@@ -22,15 +23,6 @@ def starting_position(problem: Problem, white: Whitened, latents: Array | None =
 
     Only a hard boundary is a search: a perceptron, then interpolation of the labels, then a linear programme whose
     answer is final. Raises `EmptyVersionSpaceError` if there is no feasible point.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Problem, Step
-    >>> from bayespoint.engines._start import starting_position
-    >>> problem = Problem(np.eye(2), [1, -1], Step())
-    >>> starting_position(problem, problem.whitened())
-    array([ 1., -1.])
     """
     if latents is not None:
         return _given(problem, white, np.asarray(latents, dtype=np.float64))
@@ -62,8 +54,7 @@ def _with_noise(problem: Problem, white: Whitened, coordinates: Array) -> Array:
 
 def _search(problem: Problem, white: Whitened) -> Array:
     steps = np.zeros(problem.size)
-    gram = problem.dense + np.diag(white.softness) if white.is_soft else problem.dense
-    if _perceptron(gram, problem.y, np.zeros(problem.size), steps, 20 * problem.size):
+    if _perceptron(gram_of_walls(problem), problem.y, np.zeros(problem.size), steps, 20 * problem.size):
         position = white.pull(steps)
         if _separates(problem, white, position):
             return position

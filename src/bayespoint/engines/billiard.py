@@ -41,6 +41,7 @@ from ..likelihoods import Hinge, Step
 from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
+from ._walls import energy_of_walls, gram_of_walls
 from .base import Engine
 
 __all__ = ["Billiard"]
@@ -121,13 +122,7 @@ class Billiard(Engine):
             return self._infer(problem, rng, start)
 
     def announce(self, n: int) -> None:
-        """Say what n rows will take before anything is begun: refuse what memory cannot hold, warn of what takes long.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        """
+        """Before any work is done, refuse n rows that memory cannot hold, and warn of those that take long."""
         refuse_beyond_memory(
             n, 1, "use expectation propagation or the elliptical slice sampler, which work on landmarks, or fewer rows"
         )
@@ -186,11 +181,9 @@ class Walls(NamedTuple):
         """
         impulse = np.empty_like(velocity)
         potential, events = np.empty(len(velocity)), np.empty(len(velocity), dtype=np.int64)
-        stuck = self.loop(
-            *(self.gram, self.y, self.diag, self.energy, theta, velocity, np.cos(flight), np.sin(flight)),
-            *(impulse, potential, events, max_events, self.kink),
-        )
-        if stuck:
+        walls = self.gram, self.y, self.diag, self.energy, self.kink
+        turn = np.cos(flight), np.sin(flight)
+        if self.loop(walls, theta, velocity, turn, max_events, (impulse, potential, events)):
             raise InvalidProblemError(
                 f"A flight met more than {max_events} walls and was given up: the posterior is too thin for the "
                 f"rounding of this Gram matrix; {(Hinge if self.is_hinge else Step).remedy}."
@@ -205,27 +198,23 @@ class Walls(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, white: Whitened) -> Walls:
-        likelihood = problem.likelihood
-        weights = problem.exponents
-        if isinstance(likelihood, Hinge):
-            loop, energy = _fly_hinges, likelihood.C * weights
-        else:
-            assert isinstance(likelihood, Step)
-            q = likelihood.noise
-            loop, energy = _fly_steps, weights * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
+        """All walls of a problem that a ball can hit."""
         problem.refuse_weights_of_noise()
-        gram, diag, y = problem.dense, problem.diag + white.softness, problem.y
-        if isinstance(likelihood, Hinge) and white.is_soft:
-            gram = gram + np.diag(white.softness)  # a kink pushes its row's residual, too
-        rows: Any = slice(None)
+        likelihood, gram, y = problem.likelihood, problem.dense, problem.y
+        diag = problem.diag + white.softness
         live, floor = diag > 0, 0.0
         if isinstance(likelihood, Hinge):
+            loop, energy = _fly_hinges, likelihood.C * problem.exponents
+            gram = gram_of_walls(problem)  # a kink pushes its row's residual, too
             floor = float(energy[~live].sum())  # a latent that is always zero pays the whole hinge
-        elif likelihood.noise > 0 and not white.softness.all():
-            total = energy[live].sum()
-            y, energy = _merge_coincident(gram, diag, y, energy)
-            floor = 0.5 * float(total - energy[live].sum())
-            live &= energy > 0  # no wall to hit
+        else:
+            loop, energy = _fly_steps, energy_of_walls(problem)
+            if np.isfinite(energy).all() and not white.softness.all():  # walls that let through, and may coincide
+                total = energy[live].sum()
+                y, energy = _merge_coincident(gram, diag, y, energy)
+                floor = 0.5 * float(total - energy[live].sum())
+                live &= energy > 0  # no wall to hit
+        rows: Any = slice(None)
         if not live.all():
             rows = np.flatnonzero(live)
             gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
@@ -330,10 +319,16 @@ def _accumulate(factor, start, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, potential, counts, max_events, _):  # type: ignore[no-untyped-def]
-    """Fly once for each row of `velocity`, from wall to wall; `theta` ends at the last position."""
+def _fly_steps(walls, theta, velocity, turn, max_events, results):  # type: ignore[no-untyped-def]
+    """Fly once for each row of `velocity`, from wall to wall; `theta` ends at the last position. Whether one is stuck.
+
+    `turn` is cosine and sine of the time of a flight; `results` are filled as `Walls.fly` returns them.
+    """
+    gram, y, diag, energy, _ = walls
+    cos_t, sin_t = turn
+    impulse, potential, counts = results
     m = len(y)
-    side, a, b = np.empty(m), np.empty(m), np.empty(m)
+    ball = a, b, side = np.empty(m), np.empty(m), np.empty(m)
     for k in range(len(velocity)):
         for j in range(m):
             side[j] = y[j] if energy[j] == np.inf or theta[j] * y[j] > 0 else -y[j]
@@ -341,7 +336,7 @@ def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, po
             b[j] = side[j] * velocity[k, j]
             impulse[k, j] = 0.0
         cos_left, sin_left = cos_t, sin_t  # of the time left
-        i, cot = _next_wall(a, b, side, gram[0], 1.0, 0.0, 0.0, cos_left / sin_left, -1)
+        i, cot = _next_wall(ball, gram[0], (1.0, 0.0, 0.0), cos_left / sin_left, -1)
         events = 0
         while i >= 0:
             events += 1
@@ -359,11 +354,9 @@ def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, po
             impulse[k, i] += kick * sin_left
             hit = i
             limit = min(cos_left / max(sin_left, _TINY), 1e150)
-            i, cot = _next_wall(a, b, side, gram[hit], cos_e, sin_e, kick, limit, hit)
+            i, cot = _next_wall(ball, gram[hit], (cos_e, sin_e, kick), limit, hit)
             a[hit] = 0.0
-            b[hit] = (
-                abs(after) * length
-            )  # away from the wall; under a soft boundary the kick has a part of its own here
+            b[hit] = abs(after) * length  # away from it; under a soft boundary the kick has a part of its own here
             if crosses:
                 side[hit] = -side[hit]
         height = 0.0
@@ -376,12 +369,14 @@ def _fly_steps(gram, y, diag, energy, theta, velocity, cos_t, sin_t, impulse, po
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True, inline="always")
-def _next_wall(a, b, side, row, cos_e, sin_e, kick, cot, hit):  # type: ignore[no-untyped-def]
+def _next_wall(ball, row, event, cot, hit):  # type: ignore[no-untyped-def]
     """Rotate all margins to the event, kick the velocities, and find the next wall: the O(m) of the algorithm.
 
     A wall is due when ``a cos t + b sin t = 0``, ``cot t = -b / a``; the earliest has the largest cotangent above
     `cot`. The wall just hit cannot be next: it is due again half a turn later.
     """
+    a, b, side = ball
+    cos_e, sin_e, kick = event
     first = -1
     for start in range(0, len(a), _BLOCK):
         a_, b_ = a[start : start + _BLOCK], b[start : start + _BLOCK]
@@ -403,10 +398,13 @@ def _next_wall(a, b, side, row, cos_e, sin_e, kick, cot, hit):  # type: ignore[n
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, potential, counts, max_events, kink):  # type: ignore[no-untyped-def]
-    """Fly once for each row of `velocity`, from kink to kink; `theta` ends at the last position."""
+def _fly_hinges(walls, theta, velocity, turn, max_events, results):  # type: ignore[no-untyped-def]
+    """The same from kink to kink; the energy of a wall is the slope of its hinge."""
+    gram, y, _, slope, kink = walls
+    cos_t, sin_t = turn
+    impulse, potential, counts = results
     m = len(y)
-    a, b, centre, push = np.empty(m), np.empty(m), np.zeros(m), np.empty(m)
+    ball = a, b, centre, push = np.empty(m), np.empty(m), np.zeros(m), np.empty(m)
     for i in range(m):
         push[i] = 1.0 if y[i] * theta[i] < kink else -1.0  # +1: the hinge pushes
         if push[i] > 0:
@@ -418,7 +416,7 @@ def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, po
             b[j] = y[j] * velocity[k, j]
             impulse[k, j] = -slope[j] * y[j] * cos_t if push[j] > 0 else 0.0
         cos_left, sin_left = cos_t, sin_t
-        i, tan = _next_kink(a, b, centre, push, y, gram[0], 1.0, 0.0, 0.0, sin_left / (1.0 + cos_left), kink)
+        i, tan = _next_kink(ball, y, gram[0], (1.0, 0.0, 0.0), sin_left / (1.0 + cos_left), kink)
         events = 0
         while i >= 0:
             events += 1
@@ -431,7 +429,7 @@ def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, po
             push[i] = -push[i]
             limit = max(sin_left, 0.0) / (1.0 + cos_left)
             crossed = i
-            i, tan = _next_kink(a, b, centre, push, y, gram[crossed], cos_e, sin_e, force, limit, kink)
+            i, tan = _next_kink(ball, y, gram[crossed], (cos_e, sin_e, force), limit, kink)
             a[crossed] = kink
         height = 0.0
         for j in range(m):
@@ -446,12 +444,14 @@ def _fly_hinges(gram, y, diag, slope, theta, velocity, cos_t, sin_t, impulse, po
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)
-def _next_kink(a, b, centre, push, y, row, cos_e, sin_e, force, tan, kink):  # type: ignore[no-untyped-def]
+def _next_kink(ball, y, row, event, tan, kink):  # type: ignore[no-untyped-def]
     """Rotate all margins about their centre, move the centres, and find the first kink before ``tan(t/2) = tan``.
 
     With u = tan(t/2), ``(a - c) cos t + b sin t = kink - c`` is ``far u^2 - 2 toward u + gap = 0``, where gap >= 0 is
     the distance to the kink; it has a root before `tan` if it is negative there, or dips below zero on the way.
     """
+    a, b, centre, push = ball
+    cos_e, sin_e, force = event
     first = -1
     for start in range(0, len(a), _BLOCK):
         a_, b_, c_ = a[start : start + _BLOCK], b[start : start + _BLOCK], centre[start : start + _BLOCK]

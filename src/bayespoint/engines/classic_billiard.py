@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,6 +21,7 @@ from ..exceptions import InferenceWarning, InvalidProblemError
 from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
+from ._walls import gram_of_walls
 from .base import Engine
 
 __all__ = ["ClassicBilliard"]
@@ -65,19 +66,9 @@ class ClassicBilliard(Engine):
         check_at_least(self, draws=1, max_bounces=1, tolerance=1e-300, tau_max=1e-300)
 
     def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
-        """The centre of mass of version space, and points along the ball's way.
+        """Points along the ball's way as draws; see `Billiard.infer`.
 
-        Parameters
-        ----------
-        problem : Problem
-            A hard or soft boundary without label noise.
-        rng : int, Generator, RandomState or None
-            Source of randomness.
-
-        Returns
-        -------
-        SampledPosterior
-            With the paper's centre of mass as its `centre`, scaled to the mean of a draw from the posterior.
+        The paper's centre of mass is the `centre` of the posterior, scaled to the mean of a draw from it.
         """
         self.check(problem)
         problem.refuse_weights_of_noise()
@@ -87,19 +78,11 @@ class ClassicBilliard(Engine):
         generator = as_generator(rng)
         ball = starting_position(problem, white)
         ball /= np.linalg.norm(ball)
-        gram = problem.dense + np.diag(white.softness) if white.is_soft else problem.dense
         path = np.empty((self.max_bounces + 1, white.dimension))
+        own = np.sqrt(white.softness[: white.dimension - white.rank])
+        walls = _Walls(gram_of_walls(problem), problem.y, np.ascontiguousarray(white.factor), own)
         centre, bounces, escapes, rho = _play(
-            gram,
-            problem.y,
-            np.ascontiguousarray(white.factor),
-            np.sqrt(white.softness[: white.dimension - white.rank]),
-            white.latents(ball),
-            ball,
-            generator,
-            self.tolerance,
-            self.tau_max,
-            path,
+            walls, ball, white.latents(ball), generator, self.tolerance, self.tau_max, path
         )
         if bounces < 0:
             raise InvalidProblemError(_LONELY)
@@ -137,13 +120,23 @@ def _equally_spaced(path: Array, count: int) -> Array:
     return normalised
 
 
+class _Walls(NamedTuple):
+    """What the loop sees: Gram matrix, labels, a factor of the matrix, and deviations of a soft boundary, if any."""
+
+    gram: Array
+    y: Array
+    factor: Array
+    own: Array
+
+
 @njit(cache=True, nogil=True)
-def _play(gram, y, factor, own, d, ball, rng, tolerance, tau_max, path):  # type: ignore[no-untyped-def]
+def _play(walls, ball, d, rng, tolerance, tau_max, path):  # type: ignore[no-untyped-def]
     """Algorithm 2. `d` and `nu` are the outputs of the ball and of its direction at the training points."""
+    gram, y, factor, own = walls
     m, rank = factor.shape
     centre = np.zeros(len(ball))  # alpha
     escapes, last = 0, -1
-    v, nu = _random_direction(factor, own, y, last, rng)
+    v, nu = _random_direction(walls, last, rng)
     total, longest, p_min, rho = 0.0, 0.0, 1.0, 1.0  # Xi, xi_max, p_min
     path[0] = ball
     bounces = 0
@@ -163,7 +156,7 @@ def _play(gram, y, factor, own, d, ball, rng, tolerance, tau_max, path):  # type
             if lost > 1000:
                 return centre, -1, escapes, rho
             escapes += 1  # a new direction that points into version space, equation (22)
-            v, nu = _random_direction(factor, own, y, last, rng)
+            v, nu = _random_direction(walls, last, rng)
         # position (23) and direction (24), each normalised
         before = ball.copy()
         ball += tau * v
@@ -197,8 +190,9 @@ def _play(gram, y, factor, own, d, ball, rng, tolerance, tau_max, path):  # type
 
 
 @njit(cache=True, nogil=True)
-def _random_direction(factor, own, y, last, rng):  # type: ignore[no-untyped-def]
+def _random_direction(walls, last, rng):  # type: ignore[no-untyped-def]
     """A unit vector and its outputs at the training points, pointing away from the wall last hit."""
+    _, y, factor, own = walls
     m, rank = factor.shape
     v = rng.standard_normal(rank + len(own))
     v /= np.sqrt(np.sum(v * v))

@@ -11,6 +11,7 @@ from scipy.linalg import lapack
 from ..exceptions import InvalidProblemError
 from ..posteriors import SampledPosterior
 from ..problem import Problem
+from ._walls import gram_of_walls
 from .base import Engine
 
 __all__ = ["Corners"]
@@ -35,25 +36,10 @@ class Corners(Engine):
     refusal: ClassVar[str] = "Corners belong to version space: use a Step likelihood with noise=0."
 
     def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
-        """The corners as draws; their mean is the Bayes point.
-
-        Parameters
-        ----------
-        problem : Problem
-            A hard or soft boundary without label noise.
-        rng : ignored
-            Corners are what they are.
-
-        Returns
-        -------
-        SampledPosterior
-            One chain with a draw for each corner.
-        """
+        """The corners as draws of one chain, whose mean is the Bayes point; none is random. See `Billiard.infer`."""
         self.check(problem)
-        n = problem.size
         problem.refuse_weights_of_noise()
-        walls = problem.dense + np.diag(problem.own)
-        lower, failed = lapack.dpotrf(walls, lower=1)
+        lower, failed = lapack.dpotrf(gram_of_walls(problem), lower=1)
         if failed:
             raise InvalidProblemError(
                 "Version space has m corners only if the Gram matrix has full rank: raise softness above 0, or use "
@@ -64,4 +50,4 @@ class Corners(Engine):
         # |w_i|^2 = alpha_i' G alpha_i = (G^-1)_ii; a column each, in latents f = K alpha
         alpha = problem.y * inverse / np.sqrt(np.diagonal(inverse))
         white = problem.whitened()
-        return SampledPosterior(problem, white, (white.factor.T @ alpha).T[None] * np.sqrt(n), engine=self)
+        return SampledPosterior(problem, white, (white.factor.T @ alpha).T[None] * np.sqrt(problem.size), engine=self)

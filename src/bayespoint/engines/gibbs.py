@@ -19,10 +19,10 @@ from .._core.random import as_generator
 from .._core.settings import check_at_least
 from .._core.typing import Array
 from ..grams.whitening import Whitened
-from ..likelihoods import Step
 from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
+from ._walls import energy_of_walls
 from .base import Engine
 
 __all__ = ["GibbsSampler"]
@@ -87,9 +87,7 @@ class GibbsSampler(Engine):
 def _run_chain(
     engine: GibbsSampler, problem: Problem, white: Whitened, start: Array, rng: np.random.Generator
 ) -> Array:
-    assert isinstance(problem.likelihood, Step)
-    q = problem.likelihood.noise
-    energy = problem.exponents * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
+    energy = energy_of_walls(problem)
     # Step 1: an arbitrary starting point of unit length
     w = start if start.any() else rng.standard_normal(white.dimension)
     w = w / np.linalg.norm(w)

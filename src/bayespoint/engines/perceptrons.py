@@ -267,6 +267,7 @@ class _Perceptron(NamedTuple):
     """One perceptron: its permutation, labels, outputs o, coefficients alpha, and where it stands.
 
     `state` holds the position in the permutation, rows since the last mistake, the row waited for, and full scans.
+    Loops get it as a plain tuple: to tell the types of one with names takes longer than a short scan.
     """
 
     order: NDArray[np.int32]
@@ -281,12 +282,12 @@ def _lockstep(engine: Perceptrons, walls: _Walls, crew: list[_Perceptron], run: 
     n = walls.labels.shape[1]
     end = np.inf if engine.time_budget is None else time.perf_counter() + engine.time_budget
     held = walls.gram.held
-    store = _Store(walls.gram, walls.labels.shape[1], engine.cache_size) if held is None else None
+    store = _Store(walls.gram, n, engine.cache_size) if held is None else None
     rows = held if store is None else store.values
     slots = np.arange(n, dtype=np.int32) if store is None else store.slots
 
     def advance(p: _Perceptron) -> int:
-        return int(_advance(rows, slots, p.y, walls.softness, p.order, p.outputs, p.steps, p.state, engine.max_epochs))
+        return int(_advance(tuple(p), rows, slots, walls.softness, engine.max_epochs))
 
     busy = crew
     while True:
@@ -319,8 +320,7 @@ class _Store:
             found = np.full((_AHEAD, len(waiting)), _NO_ROW, dtype=np.int64)
 
             def look(k: int) -> None:
-                p = waiting[k]
-                _look_ahead(self.slots, p.y, p.order, p.outputs, p.state, found[:, k])
+                _look_ahead(tuple(waiting[k]), self.slots, found[:, k])
 
             list(run(look, range(len(waiting))))
             likely = _distinct(found.ravel())  # first the next mistake of each, then the one after it
@@ -354,8 +354,9 @@ def _distinct(rows: Ints) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _advance(rows, slots, y, softness, order, outputs, steps, state, max_epochs):  # type: ignore[no-untyped-def]
+def _advance(perceptron, rows, slots, softness, max_epochs):  # type: ignore[no-untyped-def]
     """Algorithm 1 from where `state` stands: to its end, to a row that is not there, or out of patience."""
+    order, y, outputs, steps, state = perceptron
     n = len(order)
     position, clean, _, epoch = state
     answer, patience = _DONE, _PATIENCE
@@ -390,8 +391,9 @@ def _add(outputs, row, label):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _look_ahead(slots, y, order, outputs, state, found):  # type: ignore[no-untyped-def]
+def _look_ahead(perceptron, slots, found):  # type: ignore[no-untyped-def]
     """The next rows in the permutation that are wrong as things stand, and not at hand."""
+    order, y, outputs, _, state = perceptron
     n, count, position = len(order), 0, state[0]
     for _ in range(n - 1):
         position = position + 1 if position < n - 1 else 0

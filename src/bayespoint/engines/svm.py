@@ -38,16 +38,7 @@ _ROUNDING = 10 * np.finfo(float).eps
 
 
 class SupportVectors(NamedTuple):
-    """The solution of the dual: weights ``alpha >= 0``, latents, and what is left of the optimality conditions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Hinge, Problem
-    >>> from bayespoint.engines.svm import support_vectors
-    >>> support_vectors(Problem(np.diag([1.0, 4.0]), [1, -1], Hinge(C=0.5))).alpha
-    array([0.5 , 0.25])
-    """
+    """The solution of the dual: weights ``alpha >= 0``, latents, and what is left of the optimality conditions."""
 
     alpha: Array
     latents: Array
@@ -74,32 +65,10 @@ class SupportVectors(NamedTuple):
 def support_vectors(
     problem: Problem, tolerance: float = 1e-10, max_rounds: int = 200, start: Array | None = None
 ) -> SupportVectors:
-    """Solve the dual of the support vector machine to rounding.
+    """Solve the dual to rounding, from the weights `start` if given; weights of the problem multiply C.
 
-    Parameters
-    ----------
-    problem : Problem
-        With a `Hinge` likelihood; weights multiply C.
-    tolerance : float, default=1e-10
-        Largest violation of the optimality conditions, in units of the margin or of the largest latent beyond it.
-    max_rounds : int, default=200
-        Rounds of descent and solve, after which a warning tells what is left.
-    start : ndarray of shape (n,), optional
-        Weights ``alpha`` to start from, such as those of a smaller C.
-
-    Returns
-    -------
-    SupportVectors
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Hinge, Problem
-    >>> from bayespoint.engines.svm import support_vectors
-    >>> X = np.array([-2.0, -1.0, 1.0, 3.0])
-    >>> found = support_vectors(Problem(np.multiply.outer(X, X), np.sign(X), Hinge(C=10.0)))
-    >>> found.latents  # the margin is one at the rows next to the boundary
-    array([-2., -1.,  1.,  3.])
+    The tolerance is for violations of the optimality conditions, in units of the margin or of the largest latent beyond
+    it; after `max_rounds` of descent and solve a warning tells what is left.
     """
     if not isinstance(problem.likelihood, Hinge):
         raise InvalidProblemError(f"A support vector machine has a hinge, not {problem.likelihood}: use Hinge(C).")

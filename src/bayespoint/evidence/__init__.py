@@ -181,12 +181,17 @@ def _tilted(problem: Problem, rng: np.random.Generator, se: float, max_draws: in
 def _path_estimate(
     name: str, start: Callable[..., Walk], problem: Problem, rng: Any, se: float, max_draws: int, n_jobs: int | None
 ) -> Estimate:
-    walk = start(problem, rng, n_jobs)
+    return refined(start(problem, rng, n_jobs), name, se, max_draws)
+
+
+def refined(walk: Walk, method: str, se: float, max_draws: int) -> Estimate:
+    """The end of a walk, once its error is as asked for."""
     walk.refine(se, max_draws)
-    return Estimate(walk.value, walk.se, name, walk.steps)
+    return Estimate(walk.value, walk.se, method, walk.steps)
 
 
-def _walk(make: Callable[[Problem], Any], problem: Problem, rng: np.random.Generator, n_jobs: int | None) -> Walk:
+def walk_along(make: Callable[[Problem], Any], problem: Problem, rng: np.random.Generator, n_jobs: int | None) -> Walk:
+    """First draws at all levels of the path that `make` gives a problem."""
     path = make(problem)
     stones = explore(path, rng)
     if stones is None:
@@ -197,13 +202,13 @@ def _walk(make: Callable[[Problem], Any], problem: Problem, rng: np.random.Gener
 def _from_prior(problem: Problem, rng: np.random.Generator, n_jobs: int | None) -> Walk:
     """Walls of growing energy, or slopes where version space is too thin to be met by chance."""
     try:
-        return _walk(PriorPath, problem, rng, n_jobs)
+        return walk_along(PriorPath, problem, rng, n_jobs)
     except InvalidProblemError as error:
         has_slopes = isinstance(problem.likelihood, Step) and problem.likelihood.noise == 0
         if not has_slopes or isinstance(error, EmptyVersionSpaceError):
             raise
         problem.raise_if_empty()
-        return _walk(partial(PriorPath, slopes=True), problem, rng, n_jobs)
+        return walk_along(partial(PriorPath, slopes=True), problem, rng, n_jobs)
 
 
 def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int, n_jobs: int | None) -> Estimate:
@@ -215,7 +220,7 @@ def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int,
             with warnings.catch_warnings():
                 warnings.simplefilter("error", InferenceWarning)  # a Gaussian that EP itself distrusts is no start
                 if walks and start is _from_prior:  # slopes are for when there is nothing else
-                    start = partial(_walk, PriorPath)
+                    start = partial(walk_along, PriorPath)
                 walk = start(problem, rng, n_jobs)
         except (InvalidProblemError, InferenceWarning) as error:
             failure = error
@@ -226,8 +231,7 @@ def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int,
     if not walks:
         return _last_resort(problem, failure, rng, se, max_draws, n_jobs)
     _, name, walk = min(walks, key=lambda entry: entry[0])
-    walk.refine(se, max_draws)
-    return Estimate(walk.value, walk.se, name, walk.steps)
+    return refined(walk, name, se, max_draws)
 
 
 def _last_resort(problem: Problem, failure: Exception | None, *args: Any) -> Estimate:
@@ -245,9 +249,9 @@ def _starts(problem: Problem) -> Iterator[tuple[str, Callable[..., Walk]]]:
     likelihood = problem.likelihood
     weighted_soft = problem.weights is not None and problem.own.any()  # out of reach of walls
     if isinstance(likelihood, Step) and likelihood.noise == 0 and not weighted_soft:
-        yield "bridge", partial(_walk, TiltedPath)
+        yield "bridge", partial(walk_along, TiltedPath)
     if not problem.hard.any():
-        yield "bridge", partial(_walk, gaussian_path)
+        yield "bridge", partial(walk_along, gaussian_path)
     if isinstance(likelihood, Step | Hinge) and not weighted_soft:
         yield "billiard", _from_prior
 

@@ -22,29 +22,11 @@ _BLOCK = 64  # points proposed at a time
 
 
 class PivotedCholesky(NamedTuple):
-    """A factor ``M M'`` of a Gram matrix, and what it leaves out.
+    """A factor ``M M'`` of a Gram matrix, and what it leaves out."""
 
-    Attributes
-    ----------
-    pivots : ndarray of shape (rank,)
-        Rows that became landmarks, in the order in which they did.
-    factor : ndarray of shape (n, rank)
-        M; its rows at the pivots are lower triangular.
-    residual : ndarray of shape (n,)
-        Prior variance of each row that the landmarks leave unexplained.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint.grams import pivoted_cholesky
-    >>> pivoted_cholesky(RBF(1.0), np.linspace(0, 1, 50)[:, None], rng=0).residual.shape
-    (50,)
-    """
-
-    pivots: Any
-    factor: Array
-    residual: Array
+    pivots: Any  # rows that became landmarks, in the order in which they did
+    factor: Array  # M, of shape (n, rank); its rows at the pivots are lower triangular
+    residual: Array  # prior variance of each row that the landmarks leave unexplained
 
 
 def pivoted_cholesky(

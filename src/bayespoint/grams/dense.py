@@ -11,59 +11,31 @@ from scipy.linalg import blas, lapack, solve_triangular
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from .gram import OneByOne, above_rounding, pivoted_root
+from .gram import ROUNDING, OneByOne, above_rounding, pivoted_root
 
-__all__ = ["Dense", "DensePoints"]
+__all__ = ["ByValues", "Dense", "DensePoints"]
 
-_NOTHING = 1e-12  # variance, beside the largest, of a latent that is always zero: it must have a marginal
-_FLOOR = 1e-12  # rounding of a variance that is zero in exact arithmetic, beside the prior's
 _BLOCK = 2048  # new points worked on at a time, which bounds the working memory
 
 
-@dataclass(frozen=True, eq=False)
-class Dense:
-    """A Gram matrix as an array of shape (n, n).
+class ByValues:
+    """What a Gram matrix can do by its values, whether they are held or computed when first asked for."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.grams import Dense
-    >>> Dense(np.eye(3)).times(np.array([1.0, 2.0, 3.0]))
-    array([1., 2., 3.])
-    """
-
-    dense: Array
-
-    def __post_init__(self) -> None:
-        gram = np.ascontiguousarray(self.dense, dtype=np.float64)  # engines read it by rows
-        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
-            raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
-        object.__setattr__(self, "dense", gram)
+    dense: Any
 
     @property
     def size(self) -> int:
         """Number of points."""
         return len(self.dense)
 
-    rank = size
-
     @property
-    def diag(self) -> Array:
-        """Prior variances."""
-        return np.diagonal(self.dense)
+    def rank(self) -> int:
+        """Number of points: the work is done on the matrix itself."""
+        return self.size
 
     @property
     def residual(self) -> None:
         """No point has a variance of its own."""
-
-    @property
-    def signature(self) -> Array:
-        """The matrix itself."""
-        return self.dense
-
-    def part(self, rows: Any) -> Dense:
-        """The same for some of the points."""
-        return Dense(self.dense[np.ix_(rows, rows)])
 
     def times(self, weights: Array) -> Array:
         """``K a``; rows without a weight cost nothing."""
@@ -102,6 +74,51 @@ class Dense:
         mean = blas.dsymv(1.0, gram.T, alpha, lower=1)
         return DenseGaussian(gram, plus, minus, log_det, alpha, mean, variance, nu)
 
+    @cached_property
+    def _lifted(self) -> Any:
+        """The matrix, where latents that are always zero move by next to nothing, so that they have a marginal."""
+        diag = np.diagonal(self.dense)
+        if diag.all():
+            return self.dense
+        lifted = self.dense.copy()
+        lifted.flat[:: self.size + 1] = np.where(diag == 0, ROUNDING * (diag.max() or 1.0), diag)
+        return lifted
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(ByValues):
+    """A Gram matrix as an array of shape (n, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.grams import Dense
+    >>> Dense(np.eye(3)).times(np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 3.])
+    """
+
+    dense: Array
+
+    def __post_init__(self) -> None:
+        gram = np.ascontiguousarray(self.dense, dtype=np.float64)  # engines read it by rows
+        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+            raise InvalidProblemError(f"The Gram matrix must be square, got shape {gram.shape}.")
+        object.__setattr__(self, "dense", gram)
+
+    @property
+    def diag(self) -> Array:
+        """Prior variances."""
+        return np.diagonal(self.dense)
+
+    @property
+    def signature(self) -> Array:
+        """The matrix itself."""
+        return self.dense
+
+    def part(self, rows: Any) -> Dense:
+        """The same for some of the points."""
+        return Dense(self.dense[np.ix_(rows, rows)])
+
     def expansion(self, new: DensePoints, rows: Any, weights: Array) -> Array:
         """Values at new points of functions that are expansions in some of the training points."""
         return new.cross[:, rows] @ weights
@@ -114,15 +131,6 @@ class Dense:
         """All rows are at hand."""
         return HeldRows(self.dense)
 
-    @cached_property
-    def _lifted(self) -> Array:
-        """The matrix, where latents that are always zero move by next to nothing, so that they have a marginal."""
-        if self.diag.all():
-            return self.dense
-        lifted = self.dense.copy()
-        lifted.flat[:: self.size + 1] = np.where(self.diag == 0, _NOTHING * (self.diag.max() or 1.0), self.diag)
-        return lifted
-
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
@@ -132,7 +140,6 @@ class HeldRows:
     granularity: int = 1
 
     def write(self, rows: Any, out: Any, places: Any, run: Any = map) -> None:
-        """Copy rows to `places` among the rows of `out`."""
         out[places] = self.held[rows]
 
 
@@ -194,7 +201,7 @@ class DenseGaussian:
     """``W = (K + T^-1)^-1 = plus' plus - minus minus'`` for site precisions T of either sign.
 
     `plus` is lower triangular; `minus` has one column for each negative precision. The posterior covariance is
-    ``K - K W K``.
+    ``K - K W K``. What it can do is told by `Conditioned`.
     """
 
     gram: Array
@@ -208,16 +215,13 @@ class DenseGaussian:
 
     @property
     def weights(self) -> Array:
-        """`alpha`."""
         return self.alpha
 
     @property
     def log_ratio(self) -> float:
-        """Logarithm of the integral of the prior times the sites."""
         return -0.5 * self.log_det + 0.5 * float((self.nu * self.mean).sum())
 
     def at(self, new: DensePoints) -> tuple[Array, Array]:
-        """Mean and variance at each new point."""
         mean, variance = np.empty(len(new)), np.empty(len(new))
         for start in range(0, len(new), _BLOCK):
             rows = slice(start, start + _BLOCK)
@@ -227,7 +231,6 @@ class DenseGaussian:
         return mean, above_rounding(variance, new.diag)
 
     def jointly_at(self, new: DensePoints) -> tuple[Array, Array]:
-        """Mean and covariance at the new points together."""
         return new.cross @ self.alpha, new.among - self._explained_jointly(np.asfortranarray(new.cross.T))
 
     def with_training(self, new: DensePoints) -> Array:
@@ -237,7 +240,6 @@ class DenseGaussian:
 
     @cached_property
     def covariance(self) -> Array:
-        """At the training points."""
         return self.gram - self._explained_jointly(np.asfortranarray(self.gram))
 
     def _explained_jointly(self, cross: Array) -> Array:
@@ -250,7 +252,6 @@ class DenseGaussian:
         return explained
 
     def precision_change(self) -> Array:
-        """``W`` itself."""
         lower, _ = lapack.dlauum(self.plus, lower=1)
         w = np.tril(lower)
         w += np.tril(lower, -1).T
@@ -259,53 +260,46 @@ class DenseGaussian:
         return w
 
     def one_by_one(self) -> OneByOne:
-        """Latents themselves are the coordinates."""
         gram = self.gram
         covariance = gram - blas.dgemm(1.0, blas.dgemm(1.0, gram.T, self.precision_change()), gram.T)
         return OneByOne(self.mean.copy(), covariance, None)
 
     @property
     def coordinates(self) -> Any:
-        """A matrix as such has none."""
         raise InvalidProblemError("Only a low-rank problem has coordinates that other rows share: use LowRank.")
 
 
 @dataclass(frozen=True, eq=False)
 class PivotedRoot:
-    """A pivoted Cholesky factor: rows of `factor` at the `pivots` are lower triangular."""
+    """A pivoted Cholesky factor: rows of `factor` at the `pivots` are lower triangular, and span all others."""
 
     factor: Array
     pivots: Any
 
     @property
     def triangle(self) -> Array:
-        """Rows at the pivots, which span all others."""
         triangle: Array = self.factor[self.pivots]
         return triangle
 
     def features(self, new: Any) -> Array:
-        """Coordinates of new points, from their kernel values with the pivots."""
         return self._solve(new.cross[:, self.pivots].T).T
 
     def coordinates(self, latents: Array) -> Array:
-        """Coordinates of latents."""
         return self._solve(latents[self.pivots])
 
-    def weights(self, w: Array) -> Array:
-        """The expansion."""
-        return self.expansion(w)
-
     def expansion(self, w: Array) -> Array:
-        """Expansion in the training points; zero except at the pivots."""
+        """Zero except at the pivots."""
         rank = self.factor.shape[1]
         flat = self._solve(w.reshape(-1, rank).T, trans=1)
         alpha = np.zeros((*w.shape[:-1], len(self.factor)))
         alpha[..., self.pivots] = flat.T.reshape(w.shape)
         return alpha
 
+    weights = expansion
+
     def with_row(self, features: Array, own: float) -> PivotedRoot:
         """A point that the others do not determine becomes a pivot, and brings a coordinate of its own."""
-        if own <= _FLOOR * (own + float(features @ features)):
+        if own <= ROUNDING * (own + float(features @ features)):
             return PivotedRoot(np.vstack([self.factor, features]), self.pivots)
         factor = np.pad(self.factor, ((0, 1), (0, 1)))
         factor[-1] = np.r_[features, np.sqrt(own)]

@@ -14,12 +14,10 @@ from .._core.memory import refuse_beyond_memory
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from .coordinates import NaturalGaussian
-from .gram import OneByOne, above_rounding
+from .gram import ROUNDING, OneByOne, above_rounding
 from .rows import KernelRows
 
 __all__ = ["FeaturePoints", "LowRank"]
-
-_FLOOR = 1e-12  # rounding of a variance that is zero in exact arithmetic, beside the prior's
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +145,7 @@ class LowRank:
         variance = np.einsum("ij,ij->j", white, white)
         if not variance.all():
             squares = np.einsum("ij,ij->i", m, m)
-            lifted = np.where(squares > 0, squares, _FLOOR * (squares.max(initial=0.0) or 1.0))
+            lifted = np.where(squares > 0, squares, ROUNDING * (squares.max(initial=0.0) or 1.0))
             variance = np.where(variance > 0, variance, lifted / (1 + lifted * tau))
         pushed = white @ nu if prior is None else white @ nu + root @ prior.shift
         mean = pushed @ white
@@ -231,7 +229,10 @@ class FeaturePoints:
 
 @dataclass(frozen=True, eq=False)
 class FactorGaussian:
-    """Sites on ``f = M w``: coordinates have posterior covariance ``(P + M'T M)^-1 = root' root`` and mean `centre`."""
+    """Sites on ``f = M w``: coordinates have posterior covariance ``(P + M'T M)^-1 = root' root`` and mean `centre`.
+
+    What it can do is told by `Conditioned`; `shrunk` is for the evidence's derivative in the factor.
+    """
 
     gram: LowRank
     tau: Array
@@ -245,59 +246,56 @@ class FactorGaussian:
 
     @property
     def weights(self) -> Array:
-        """Coordinates of the mean."""
         return self.centre
 
     @property
     def log_ratio(self) -> float:
-        """Logarithm of the integral of the prior times the sites."""
         value = -0.5 * self.log_det + 0.5 * float((self.nu * self.mean).sum())
         prior = self.gram.prior
         return value if prior is None else value + 0.5 * float(prior.shift @ (self.centre - prior.mean))
 
     def at(self, new: FeaturePoints) -> tuple[Array, Array]:
-        """Mean and variance at each new point: what its features do not have of the prior's variance stays with it."""
+        """What its features do not have of the prior's variance stays with each point."""
         left = blas.dtrmm(1.0, self.root, new.features.T, lower=1)
         own = new.diag - np.einsum("ij,ij->i", new.features, new.features)
         variance = own + np.einsum("ij,ij->j", left, left)
         return new.features @ self.centre, above_rounding(variance, new.diag)
 
     def jointly_at(self, new: FeaturePoints) -> tuple[Array, Array]:
-        """Mean and covariance at the new points together."""
         left = blas.dtrmm(1.0, self.root, new.features.T, lower=1)
         return new.features @ self.centre, new.among - new.features @ new.features.T + left.T @ left
 
     def with_training(self, new: FeaturePoints) -> Array:
-        """Covariance of new points with training points."""
         covariance: Array = new.features @ (self.root.T @ (self.root @ self.gram.factor.T))
         return covariance
 
     @cached_property
     def covariance(self) -> Array:
-        """At the training points, without residuals."""
+        """Without residuals."""
         left = blas.dtrmm(1.0, self.root, self.gram.factor.T, lower=1)
         covariance: Array = left.T @ left
         return covariance
 
     def precision_change(self) -> Array:
         """``W = T - T M (I + M'T M)^-1 M'T``."""
-        scaled = blas.dtrmm(1.0, self.root, np.asfortranarray((self.tau[:, None] * self.gram.factor).T), lower=1)
+        scaled = self._scaled()
         w: Array = np.diag(self.tau) - blas.dgemm(1.0, scaled, scaled, trans_a=1)
         return w
 
     def shrunk(self) -> Array:
         """``W M = T M (I + M'T M)^-1``."""
-        scaled = blas.dtrmm(1.0, self.root, np.asfortranarray((self.tau[:, None] * self.gram.factor).T), lower=1)
-        shrunk: Array = blas.dtrmm(1.0, self.root, scaled, lower=1, trans_a=1, overwrite_b=1).T
+        shrunk: Array = blas.dtrmm(1.0, self.root, self._scaled(), lower=1, trans_a=1, overwrite_b=1).T
         return shrunk
 
+    def _scaled(self) -> Any:
+        return blas.dtrmm(1.0, self.root, np.asfortranarray((self.tau[:, None] * self.gram.factor).T), lower=1)
+
     def one_by_one(self) -> OneByOne:
-        """The coordinates of the factor."""
         return OneByOne(self.centre.copy(), self.root.T @ self.root, self.gram.factor)
 
     @cached_property
     def coordinates(self) -> NaturalGaussian:
-        """Gaussian over the coordinates: the prior of rows still to come."""
+        """The prior of rows still to come."""
         prior = NaturalGaussian.standard(self.gram.rank) if self.gram.prior is None else self.gram.prior
         return prior + NaturalGaussian.of_sites(self.gram.factor, self.tau, self.nu)
 
@@ -309,17 +307,15 @@ class FactorRoot:
     factor: Array
 
     def features(self, new: Any) -> Array:
-        """Coordinates of new points, as they came."""
         features: Array = new.features
         return features
 
     def coordinates(self, latents: Array) -> Array:
-        """Coordinates whose latents are closest."""
+        """Those whose latents are closest."""
         nearest: Array = self._inverse @ latents
         return nearest
 
     def weights(self, w: Array) -> Array:
-        """The coordinates."""
         return w
 
     def expansion(self, w: Array) -> Array:

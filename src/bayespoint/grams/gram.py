@@ -17,6 +17,7 @@ from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 
 __all__ = [
+    "ROUNDING",
     "Conditioned",
     "Gram",
     "NewPoints",
@@ -28,6 +29,8 @@ __all__ = [
     "conditioned_on",
     "pivoted_root",
 ]
+
+ROUNDING = 1e-12  # of a variance that is zero in exact arithmetic, beside the prior's: it must have a marginal
 
 
 class Gram(Protocol):
@@ -255,7 +258,7 @@ class OneByOne:
 
 def above_rounding(variance: Array, prior: Any) -> Array:
     """Variances with a floor where rounding takes over, never zero: a latent that is always zero has a marginal too."""
-    return np.maximum(variance, np.maximum(1e-12 * np.asarray(prior), np.finfo(float).tiny))
+    return np.maximum(variance, np.maximum(ROUNDING * np.asarray(prior), np.finfo(float).tiny))
 
 
 def conditioned_on(gram: Gram, tau: Array, nu: Array) -> Conditioned:

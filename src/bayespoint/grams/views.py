@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -140,12 +140,23 @@ class Approximation(NamedTuple):
         )
 
 
+@dataclass(frozen=True, eq=False)
 class _WholeKernel:
-    """What views have in common that leave nothing of the kernel out."""
+    """What views have in common that are their points and no more: they leave nothing of the kernel out."""
+
+    X: Any
 
     is_exact: ClassVar[bool] = True
     has_coordinates: ClassVar[bool] = False
     saw_rows: ClassVar[bool] = False
+
+    def over(self, X: Any) -> Self:
+        """The same for other points."""
+        return replace(self, X=X)
+
+    def mapped(self, function: Callable[[Any], Any], X: Any) -> Self:
+        """The same in other coordinates of the inputs, in which the points are `X`."""
+        return self.over(X)
 
     def approximation(self, kernel: Kernel) -> None:
         """Nothing is left out."""
@@ -165,8 +176,6 @@ class Exact(_WholeKernel):
            [1., 1.]])
     """
 
-    X: Any
-
     def gram(self, kernel: Kernel) -> Dense:
         """Gram matrix of the points."""
         refuse_beyond_memory(self.X.shape[0], _COPIES, "let landmarks stand for all (max_rank), or take fewer rows")
@@ -175,14 +184,6 @@ class Exact(_WholeKernel):
     def new(self, kernel: Kernel) -> Callable[[Any], DensePoints]:
         """New points by their kernel values with these."""
         return lambda Z: DensePoints(kernel_values(kernel, Z, self.X), kernel.diag(Z))
-
-    def over(self, X: Any) -> Exact:
-        """The same for other points."""
-        return Exact(X)
-
-    def mapped(self, function: Callable[[Any], Any], X: Any) -> Exact:
-        """The same in other coordinates of the inputs, in which the points are `X`."""
-        return Exact(X)
 
     def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
         """Derivative in ``kernel.theta``."""
@@ -203,8 +204,6 @@ class Linear(_WholeKernel):
     array([[1., 2.]])
     """
 
-    X: Any
-
     has_coordinates: ClassVar[bool] = True
 
     def gram(self, kernel: Kernel) -> LowRank:
@@ -214,14 +213,6 @@ class Linear(_WholeKernel):
     def new(self, kernel: Kernel) -> Callable[[Any], FeaturePoints]:
         """New points by their features."""
         return lambda Z: FeaturePoints(_linear(kernel, Z))
-
-    def over(self, X: Any) -> Linear:
-        """The same for other points."""
-        return Linear(X)
-
-    def mapped(self, function: Callable[[Any], Any], X: Any) -> Linear:
-        """The same in other coordinates of the inputs, in which the points are `X`."""
-        return Linear(X)
 
     def grown(self, kernel: Kernel, **options: Any) -> Linear:
         """Nothing is left out that could be added."""
@@ -355,8 +346,6 @@ class Rows(_WholeKernel):
     array([[2., 4.]], dtype=float32)
     """
 
-    X: Any
-
     def gram(self, kernel: Kernel) -> KernelRows:
         """Gram matrix of the points, not yet computed."""
         return KernelRows(kernel, self.X)
@@ -364,14 +353,6 @@ class Rows(_WholeKernel):
     def new(self, kernel: Kernel) -> Callable[[Any], RowPoints]:
         """New points, whose kernel values with these are computed for points that matter."""
         return KernelRows(kernel, self.X).new
-
-    def over(self, X: Any) -> Rows:
-        """The same for other points."""
-        return Rows(X)
-
-    def mapped(self, function: Callable[[Any], Any], X: Any) -> Rows:
-        """The same in other coordinates of the inputs, in which the points are `X`."""
-        return Rows(X)
 
     def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
         """Derivative in ``kernel.theta``, on the whole matrix."""
@@ -472,16 +453,7 @@ def view_by_features(
 
 
 def linear_view(kernel: Kernel, X: Any) -> Linear | None:
-    """Features of a linear kernel; None for any other, or for points that are no array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint.grams.views import linear_view
-    >>> linear_view(RBF(1.0), np.eye(2)) is None
-    True
-    """
+    """Features of a linear kernel; None for any other, or for points that are no array."""
     return None if linear_features(kernel, X[:1]) is None else Linear(X)
 
 
@@ -492,13 +464,5 @@ def _linear(kernel: Kernel, X: Any) -> Array:
 
 
 def as_view(X: Any) -> Any:
-    """Points as an exact view; a view as it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.grams.views import as_view
-    >>> type(as_view(np.eye(2))).__name__
-    'Exact'
-    """
+    """Points as an exact view; a view as it is."""
     return X if hasattr(X, "gram") else Exact(X)

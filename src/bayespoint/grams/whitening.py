@@ -22,29 +22,10 @@ __all__ = ["Whitened"]
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """A root of the Gram matrix, and the softness of the boundary at each row.
-
-    Attributes
-    ----------
-    root : Root
-        ``M`` with ``M M' = K``, and the way to coordinates of new points.
-    softness : ndarray of shape (n,)
-        Variance of what each row has of its own: latent noise, and its residual.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Problem, Step
-    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> white = Problem(X @ X.T, [1, 1, 1], Step()).whitened()
-    >>> white.rank
-    2
-    >>> np.allclose(white.factor @ white.factor.T, X @ X.T)
-    True
-    """
+    """A root of the Gram matrix, and the softness of the boundary at each row."""
 
     root: Root
-    softness: Array
+    softness: Array  # variance of what each row has of its own: latent noise, and its residual
 
     @property
     def factor(self) -> Array:

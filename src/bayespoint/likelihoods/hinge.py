@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar
@@ -11,7 +10,7 @@ import numpy as np
 from scipy.special import erfcx, expit, log_expit, log_ndtr
 
 from .._core.typing import Array
-from ..exceptions import InvalidProblemError
+from ._by_c import ByC, matching_site
 from ._log_odds import ByLogOdds
 from ._normal import hazard
 
@@ -19,7 +18,7 @@ __all__ = ["Hinge"]
 
 
 @dataclass(frozen=True)
-class Hinge(ByLogOdds):
+class Hinge(ByC, ByLogOdds):
     """Hinge likelihood ``kappa(C) exp(-C max(0, 1 - y f))`` with ``kappa = 1 / (1 + exp(-2C))``.
 
     Parameters
@@ -34,18 +33,7 @@ class Hinge(ByLogOdds):
     Hinge(C=2.0)
     """
 
-    C: float = 1.0
-
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"C": (1e-3, 1e3)}
     kind: ClassVar[str] = "hinge"
-    is_hard: ClassVar[bool] = False
-    is_log_concave: ClassVar[bool] = True
-    softness: ClassVar[float] = 0.0
-    remedy: ClassVar[str] = "lower C or the amplitude of the kernel"
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.C < np.inf:
-            raise InvalidProblemError(f"C must be a finite number above 0, got {self.C!r}.")
 
     @property
     def log_kappa(self) -> float:
@@ -60,11 +48,8 @@ class Hinge(ByLogOdds):
 
     def site(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array]:
         """Log-normaliser of ``likelihood**power`` under N(mean, var), and the site (precision, precision x mean)."""
-        log_z, first, curvature = self.derivatives(y, mean, var, power)
-        shrink = np.maximum(1 - var * curvature, 1e-12)
-        tau = curvature / shrink
-        nu = tau * mean + first / shrink
-        return log_z, tau, nu
+        log_z, slope, curvature = self.derivatives(y, mean, var, power)
+        return log_z, *matching_site(mean, var, slope, curvature)
 
     def derivatives(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array]:
         """Log-normaliser of ``likelihood**power`` under N(mean, var), its slope and minus its curvature in the mean."""

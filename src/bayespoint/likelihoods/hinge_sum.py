@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from .._core.typing import Array
+from ._by_c import ByC, matching_site
 from .hinge import Hinge
 
 __all__ = ["HingeSum"]
 
 
 @dataclass(frozen=True)
-class HingeSum:
+class HingeSum(ByC):
     """``v(f) = Q(+1|f) + Q(-1|f)`` with the hinge likelihood Q: how probable it is that a row has a label at all.
 
     The evidence of a problem with this likelihood is the normaliser N(X), whatever the labels. It has one mode for
@@ -34,17 +34,8 @@ class HingeSum:
     array([-1.325,  0.   ])
     """
 
-    C: float = 1.0
-
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = Hinge.BOUNDS
     kind: ClassVar[str] = "hinge sum"
-    is_hard: ClassVar[bool] = False
     is_log_concave: ClassVar[bool] = False
-    softness: ClassVar[float] = 0.0
-    remedy: ClassVar[str] = Hinge.remedy
-
-    def __post_init__(self) -> None:
-        Hinge(self.C)  # the same limits
 
     def log_likelihood(self, y: Array, f: Array) -> Array:
         """``log(Q(+1|f) + Q(-1|f))``; labels are not looked at."""
@@ -59,8 +50,7 @@ class HingeSum:
     def site(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array]:
         """Log-normaliser under N(mean, var), and the site: a mixture of the tilted distributions of both labels."""
         log_z, first, curvature, _ = self._mixture(mean, var, power)
-        shrink = np.maximum(1 - var * curvature, 1e-12)
-        return log_z, curvature / shrink, (mean * curvature + first) / shrink
+        return log_z, *matching_site(mean, var, first, curvature)
 
     def log_normaliser_gradient(self, y: Array, mean: Array, var: Array, power: Array) -> dict[str, Array]:
         """Derivative of the log-normaliser in log C at a fixed cavity: that of both labels, by their shares."""
@@ -70,10 +60,7 @@ class HingeSum:
         return {"C": shares[0] * parts[0] + shares[1] * parts[1]}
 
     def _mixture(self, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array, tuple[Array, Array]]:
-        """log Z, its slope and minus its curvature in the mean, and the shares of the labels +1 and -1.
-
-        A power stands for ``Q(+1|f)^power + Q(-1|f)^power``: the sum over labels of a weighted row.
-        """
+        """log Z, its slope and minus its curvature in the mean, and shares of both labels; powers as in `log_sum`."""
         hinge, ones = Hinge(self.C), np.ones_like(mean)
         plus, minus = (hinge.derivatives(y * ones, mean, var, power) for y in (1.0, -1.0))
         log_z = np.logaddexp(plus[0], minus[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,14 +10,14 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from .._core.typing import Array
-from ..exceptions import InvalidProblemError
+from ._by_c import ByC, matching_site
 from ._log_odds import ByLogOdds, quadrature
 
 __all__ = ["Logistic"]
 
 
 @dataclass(frozen=True)
-class Logistic(ByLogOdds):
+class Logistic(ByC, ByLogOdds):
     """Logistic likelihood ``1 / (1 + exp(-C y f))``.
 
     Parameters
@@ -32,18 +32,7 @@ class Logistic(ByLogOdds):
     Logistic(C=2.0)
     """
 
-    C: float = 1.0
-
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"C": (1e-3, 1e3)}
     kind: ClassVar[str] = "logistic"
-    is_hard: ClassVar[bool] = False
-    is_log_concave: ClassVar[bool] = True
-    softness: ClassVar[float] = 0.0
-    remedy: ClassVar[str] = "lower C or the amplitude of the kernel"
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.C < np.inf:
-            raise InvalidProblemError(f"C must be a finite number above 0, got {self.C!r}.")
 
     def log_likelihood(self, y: Array, f: Array) -> Array:
         """``-log(1 + exp(-C y f))``."""
@@ -76,8 +65,7 @@ class Logistic(ByLogOdds):
         curvature = np.where(steep, (1 - (spread - shift * shift) / var) / var, bend - (square - first * first))
         curvature = np.maximum(curvature, 0.0)
         first = np.where(steep, shift / var, first)
-        shrink = np.maximum(1 - var * curvature, 1e-12)
-        return log_z, curvature / shrink, (mean * curvature + first) / shrink
+        return log_z, *matching_site(mean, var, first, curvature)
 
     def log_normaliser_gradient(self, y: Array, mean: Array, var: Array, power: Array) -> dict[str, Array]:
         """Derivative of the log-normaliser in log C at a fixed cavity."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._plane import Plane, posterior_step, scatter_classes
+from ._plane import Plane, label_axes, posterior_step, scatter_classes
 from ._style import INK, finer, new_axes
 
 __all__ = ["DecisionBoundariesDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class DecisionBoundariesDisplay:
     """Where classifiers drawn from the posterior change their mind, beside the Bayes point, in two dimensions.
 
@@ -50,14 +52,11 @@ class DecisionBoundariesDisplay:
     5
     """
 
-    def __init__(
-        self, x0: Array, x1: Array, draws: Array, mean: Array, names: tuple[str, str] = ("feature 0", "feature 1")
-    ) -> None:
-        self.x0 = x0
-        self.x1 = x1
-        self.draws = draws
-        self.mean = mean
-        self.names = names
+    x0: Array
+    x1: Array
+    draws: Array
+    mean: Array
+    names: tuple[str, str] = ("feature 0", "feature 1")
 
     @classmethod
     def from_estimator(
@@ -89,10 +88,6 @@ class DecisionBoundariesDisplay:
             Where to draw; a new figure by default.
         random_state : int, Generator, RandomState or None, default=0
             Randomness of the draws.
-
-        Returns
-        -------
-        DecisionBoundariesDisplay
         """
         if n_draws < 1:
             raise InvalidProblemError(f"n_draws must be at least 1, got {n_draws!r}.")
@@ -120,11 +115,6 @@ class DecisionBoundariesDisplay:
             Where to draw; a new figure by default.
         **options
             For `matplotlib.axes.Axes.contour` of the draws.
-
-        Returns
-        -------
-        DecisionBoundariesDisplay
-            Itself.
         """
         if ax is None:
             ax = new_axes(6.4, 4.4)
@@ -135,7 +125,7 @@ class DecisionBoundariesDisplay:
         if _changes_sign(self.mean):
             self.bayes_point_ = ax.contour(*finer(*axes, self.mean), [0.0], colors=INK, linewidths=2.2, zorder=3)
         self.points_: list[Any] = []
-        Plane(self.x0, self.x1, None, self.names).label(ax)
+        label_axes(ax, self.x0, self.x1, self.names)
         self.ax_, self.figure_ = ax, ax.figure
         self._legend()
         return self

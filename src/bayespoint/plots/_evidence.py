@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,19 +17,14 @@ __all__ = ["EvidenceSurfaceDisplay"]
 _DEPTH = 20.0  # nats below the maximum that are told apart
 
 
+@dataclass(eq=False, repr=False)
 class EvidenceSurfaceDisplay:
     """Log-evidence of a model over two of its hyper-parameters, all others as fitted.
 
     Parameters
     ----------
-    first, second : ndarray of shape (n_points,)
-        Values of the two parameters.
-    log_evidence : ndarray of shape (n_points, n_points)
-        One row for each value of the second parameter.
-    fitted : tuple of float
-        The two parameters of the estimator.
-    names : tuple of str
-        Names of the parameters.
+    first, second, log_evidence, fitted, names
+        As in `bayespoint.uses.EvidenceSurface`.
 
     Attributes
     ----------
@@ -53,14 +49,11 @@ class EvidenceSurfaceDisplay:
     True
     """
 
-    def __init__(
-        self, first: Array, second: Array, log_evidence: Array, fitted: tuple[float, float], names: tuple[str, str]
-    ) -> None:
-        self.first = first
-        self.second = second
-        self.log_evidence = log_evidence
-        self.fitted = fitted
-        self.names = names
+    first: Array
+    second: Array
+    log_evidence: Array
+    fitted: tuple[float, float]
+    names: tuple[str, str]
 
     @classmethod
     def from_estimator(
@@ -79,31 +72,10 @@ class EvidenceSurfaceDisplay:
 
         Parameters
         ----------
-        estimator : BayesPointClassifier, BayesianSVC or Pipeline
-            Fitted; of `BayesianSVC` it is the naive evidence.
-        X : array-like of shape (n_samples, n_features)
-            Rows, in general those of the fit.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        parameters : pair of int or str, default=(0, 1)
-            Which two, by position or name: those of the kernel come first, then the bias, then what is free in the
-            likelihood. A wrong name is answered with the right ones.
-        n_points : int, default=15
-            Points of the grid in each direction.
-        span : float, default=10.0
-            How many times smaller and larger than the fitted values the grid goes.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
+        estimator, X, y, parameters, n_points, span, sample_weight
+            As for `bayespoint.uses.evidence_surface`.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        EvidenceSurfaceDisplay
-
-        Notes
-        -----
-        Each point of the grid is a run of expectation propagation on the whole Gram matrix: give it some hundred rows.
         """
         grid: Any = {"parameters": parameters, "n_points": n_points, "span": span, "sample_weight": sample_weight}
         return cls(*evidence_surface(estimator, X, y, **grid)).plot(ax=ax)
@@ -117,11 +89,6 @@ class EvidenceSurfaceDisplay:
             Where to draw; a new figure by default.
         cmap : str or Colormap, default="cividis"
             Colours of the surface.
-
-        Returns
-        -------
-        EvidenceSurfaceDisplay
-            Itself.
         """
         if ax is None:
             ax = new_axes(6.2, 4.6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from ._style import BLUE, new_axes
 __all__ = ["FeatureConfidenceDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class FeatureConfidenceDisplay:
     """Weights of a linear `GaussianMarginClassifier` with their standard deviations, the surest on top.
 
@@ -35,8 +37,7 @@ class FeatureConfidenceDisplay:
     'weight, with two standard deviations'
     """
 
-    def __init__(self, confidences: Sequence[FeatureConfidence]) -> None:
-        self.confidences = confidences
+    confidences: Sequence[FeatureConfidence]
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, top: int = 20, feature_names: Any = None, ax: Any = None) -> Self:
@@ -52,10 +53,6 @@ class FeatureConfidenceDisplay:
             Their names.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        FeatureConfidenceDisplay
         """
         return cls(estimator.feature_confidences(feature_names)[:top]).plot(ax=ax)
 
@@ -68,11 +65,6 @@ class FeatureConfidenceDisplay:
             Where to draw; a new figure by default.
         **options
             For `matplotlib.axes.Axes.errorbar`.
-
-        Returns
-        -------
-        FeatureConfidenceDisplay
-            Itself.
         """
         rows = list(reversed(self.confidences))
         if ax is None:

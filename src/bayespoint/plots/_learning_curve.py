@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,12 @@ from scipy.stats import t as student
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._style import MARKERS, PALETTE, new_axes
+from ._style import look, new_axes
 
 __all__ = ["LearningCurveDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class LearningCurveDisplay:
     """Mean error against the number of labels, one curve for each way of choosing them, with confidence bands.
 
@@ -46,10 +48,9 @@ class LearningCurveDisplay:
     [np.float64(0.45), np.float64(0.3), np.float64(0.15)]
     """
 
-    def __init__(self, histories: Mapping[str, Array], n_labels: Array, level: float = 0.95) -> None:
-        self.histories = histories
-        self.n_labels = n_labels
-        self.level = level
+    histories: Mapping[str, Array]
+    n_labels: Array
+    level: float = 0.95
 
     @classmethod
     def from_histories(
@@ -65,12 +66,8 @@ class LearningCurveDisplay:
             Labels at each step; 1, 2, ... by default.
         level : float, default=0.95
             Confidence of the bands.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        LearningCurveDisplay
+        ax
+            As for `plot`.
         """
         arrays = {name: np.atleast_2d(np.asarray(values, dtype=np.float64)) for name, values in histories.items()}
         steps = {values.shape[1:] for values in arrays.values()}
@@ -92,18 +89,13 @@ class LearningCurveDisplay:
             Where to draw; a new figure by default.
         **options
             For `matplotlib.axes.Axes.plot`.
-
-        Returns
-        -------
-        LearningCurveDisplay
-            Itself.
         """
         if ax is None:
             ax = new_axes(6.0, 4.0)
         self.lines_, self.bands_ = {}, {}
         for k, (name, errors) in enumerate(self.histories.items()):
             mean, repeats = errors.mean(axis=0), len(errors)
-            style = {"color": PALETTE[k % len(PALETTE)], "marker": MARKERS[k % len(MARKERS)], "ms": 4, "lw": 1.6}
+            style = look(k) | {"ms": 4, "lw": 1.6}
             every = max(1, len(mean) // 12)
             (line,) = ax.plot(self.n_labels, mean, **({"label": name, "markevery": every} | style | options))
             self.lines_[name] = line

@@ -9,7 +9,7 @@ import numpy as np
 from .._core.pipelines import last_step
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._style import MARKERS, PALETTE
+from ._style import look
 
 
 class Plane(NamedTuple):
@@ -37,10 +37,10 @@ class Plane(NamedTuple):
             rows, names = type(X)(rows, columns=X.columns), (str(X.columns[0]), str(X.columns[1]))
         return cls(x0, x1, rows, names)
 
-    def label(self, ax: Any) -> None:
-        """Limits and names of the axes."""
-        ax.set(xlim=(self.x0.min(), self.x0.max()), ylim=(self.x1.min(), self.x1.max()))
-        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+
+def label_axes(ax: Any, x0: Array, x1: Array, names: tuple[str, str]) -> None:
+    """Limits and names of the axes."""
+    ax.set(xlim=(x0.min(), x0.max()), ylim=(x1.min(), x1.max()), xlabel=names[0], ylabel=names[1])
 
 
 def posterior_step(estimator: Any, rows: Any) -> tuple[Any, Any]:
@@ -60,8 +60,7 @@ def scatter_classes(ax: Any, X: Any, y: Any, classes: Any) -> list[Any]:
         ax.scatter(
             *values[y == label].T,
             s=26,
-            color=PALETTE[k % len(PALETTE)],
-            marker=MARKERS[k % len(MARKERS)],
+            **look(k),
             edgecolor="white",
             linewidth=0.7,
             zorder=4,

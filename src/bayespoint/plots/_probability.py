@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ._plane import Plane, posterior_step, scatter_classes
+from ._plane import Plane, label_axes, posterior_step, scatter_classes
 from ._style import INK, new_grid, own_axes, pick_one
 
 __all__ = ["ProbabilitySurfaceDisplay"]
@@ -19,6 +20,7 @@ _PALE = {"vmin": -0.15, "vmax": 1.15}  # points of the same hue stay visible on 
 _MEANING = {"sd": "standard deviation of the latent function", "entropy": "entropy of the label in bits"}
 
 
+@dataclass(eq=False, repr=False)
 class ProbabilitySurfaceDisplay:
     """Class probability over a plane of two features, with the uncertainty behind it as a second panel.
 
@@ -59,24 +61,14 @@ class ProbabilitySurfaceDisplay:
     2
     """
 
-    def __init__(
-        self,
-        x0: Array,
-        x1: Array,
-        proba: Array,
-        uncertainty: Array | None = None,
-        *,
-        class_name: str = "1",
-        uncertainty_name: str = "uncertainty",
-        names: tuple[str, str] = ("feature 0", "feature 1"),
-    ) -> None:
-        self.x0 = x0
-        self.x1 = x1
-        self.proba = proba
-        self.uncertainty = uncertainty
-        self.class_name = class_name
-        self.uncertainty_name = uncertainty_name
-        self.names = names
+    x0: Array
+    x1: Array
+    proba: Array
+    uncertainty: Array | None = None
+    _: KW_ONLY
+    class_name: str = "1"
+    uncertainty_name: str = "uncertainty"
+    names: tuple[str, str] = ("feature 0", "feature 1")
 
     @classmethod
     def from_estimator(
@@ -110,10 +102,6 @@ class ProbabilitySurfaceDisplay:
             Points of the grid in each direction.
         ax : matplotlib Axes or sequence of two, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ProbabilitySurfaceDisplay
         """
         pick_one("uncertainty", uncertainty, ("sd", "entropy", None))
         check_is_fitted(estimator)
@@ -157,11 +145,6 @@ class ProbabilitySurfaceDisplay:
             Where to draw; a new figure by default.
         cmap, uncertainty_cmap : str or Colormap
             Colours of the two panels.
-
-        Returns
-        -------
-        ProbabilitySurfaceDisplay
-            Itself.
         """
         panels = 1 if self.uncertainty is None else 2
         if ax is None:
@@ -180,7 +163,7 @@ class ProbabilitySurfaceDisplay:
             self.figure_.colorbar(self.uncertainty_, ax=second, label=self.uncertainty_name)
             self._lines(second, colors="white")
         for panel in self.axes_:
-            Plane(self.x0, self.x1, None, self.names).label(panel)
+            label_axes(panel, self.x0, self.x1, self.names)
             panel.label_outer()
         self.points_: list[Any] = []
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from ._style import PALETTE, new_axes
 __all__ = ["RejectionCurveDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class RejectionCurveDisplay:
     """Error on the points that are answered against the share that is not.
 
@@ -37,9 +39,9 @@ class RejectionCurveDisplay:
     'share of points rejected'
     """
 
-    def __init__(self, curve: RejectionCurve, *, name: str | None = None) -> None:
-        self.curve = curve
-        self.name = name
+    curve: RejectionCurve
+    _: KW_ONLY
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -57,14 +59,8 @@ class RejectionCurveDisplay:
             Their labels.
         name : str, optional
             What the legend says; the class of the estimator by default.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **options
-            For `matplotlib.axes.Axes.step`.
-
-        Returns
-        -------
-        RejectionCurveDisplay
+        ax, **options
+            As for `plot`.
         """
         proba = estimator.predict_proba(X)
         predicted = estimator.classes_[np.argmax(proba, axis=1)]
@@ -79,20 +75,12 @@ class RejectionCurveDisplay:
 
         Parameters
         ----------
-        y_true, y_pred : array-like of shape (n_samples,)
-            Labels, and what was predicted.
-        confidence : array-like of shape (n_samples,)
-            The larger, the later a point is rejected.
+        y_true, y_pred, confidence
+            As for `bayespoint.uses.rejection_curve`.
         name : str, optional
             What the legend says.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **options
-            For `matplotlib.axes.Axes.step`.
-
-        Returns
-        -------
-        RejectionCurveDisplay
+        ax, **options
+            As for `plot`.
         """
         return cls(rejection_curve(y_true, y_pred, confidence), name=name).plot(ax=ax, **options)
 
@@ -105,11 +93,6 @@ class RejectionCurveDisplay:
             Where to draw; a new figure by default.
         **options
             For `matplotlib.axes.Axes.step`.
-
-        Returns
-        -------
-        RejectionCurveDisplay
-            Itself.
         """
         from matplotlib.ticker import PercentFormatter
 

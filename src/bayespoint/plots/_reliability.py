@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from ..uses.metrics import ReliabilityCurve, reliability_curve
-from ._style import MARKERS, PALETTE, new_grid, own_axes
+from ._style import look, new_grid, own_axes
 
 __all__ = ["ReliabilityDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay:
     """Reliability diagram: observed share of a class against its predicted probability, with binomial bands.
 
-    The closer to the diagonal, the better; a bar that misses it is more than
-    chance. Below, how many points each bin has.
+    The closer to the diagonal, the better; a bar that misses it is more than chance. Below, how many points each bin
+    has.
 
     Parameters
     ----------
@@ -51,10 +53,10 @@ class ReliabilityDisplay:
     10
     """
 
-    def __init__(self, curve: ReliabilityCurve, *, name: str | None = None, of: str = "") -> None:
-        self.curve = curve
-        self.name = name
-        self.of = of
+    curve: ReliabilityCurve
+    _: KW_ONLY
+    name: str | None = None
+    of: str = ""
 
     @classmethod
     def from_estimator(
@@ -83,12 +85,8 @@ class ReliabilityDisplay:
             As for `bayespoint.uses.reliability_curve`.
         name : str, optional
             What the legend says; the class of the estimator by default.
-        ax : matplotlib Axes or sequence of two, optional
-            Where to draw: the diagram, and counts if there are two; a new figure by default.
-
-        Returns
-        -------
-        ReliabilityDisplay
+        ax
+            As for `plot`.
         """
         return cls.from_predictions(
             y,
@@ -118,20 +116,12 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
-        proba : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Predicted probabilities; of the second class alone if there are two.
-        classes, n_bins, strategy, level
+        y_true, proba, classes, n_bins, strategy, level
             As for `bayespoint.uses.reliability_curve`.
         name : str, optional
             What the legend says.
-        ax : matplotlib Axes or sequence of two, optional
-            Where to draw: the diagram, and counts if there are two; a new figure by default.
-
-        Returns
-        -------
-        ReliabilityDisplay
+        ax
+            As for `plot`.
         """
         curve = reliability_curve(y_true, proba, n_bins=n_bins, strategy=strategy, level=level, classes=classes)
         labels = np.unique(y_true) if classes is None else classes
@@ -147,11 +137,6 @@ class ReliabilityDisplay:
             Where to draw: the diagram, and counts if there are two; a new figure by default.
         **options
             For `matplotlib.axes.Axes.plot`.
-
-        Returns
-        -------
-        ReliabilityDisplay
-            Itself.
         """
         if ax is None:
             ax = new_grid(2, 1, 5.0, 5.6, sharex=True, height_ratios=[4, 1])
@@ -160,13 +145,7 @@ class ReliabilityDisplay:
         before = len(top.containers)
         if not before:
             top.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", zorder=1)
-        style = {
-            "color": PALETTE[before % len(PALETTE)],
-            "marker": MARKERS[before % len(MARKERS)],
-            "ms": 5,
-            "lw": 1.2,
-            "label": self.name,
-        } | options
+        style = look(before) | {"ms": 5, "lw": 1.2, "label": self.name} | options
         predicted, observed = np.asarray(self.curve.predicted), np.asarray(self.curve.observed)
         reach = np.maximum([observed - self.curve.low, self.curve.high - observed], 0.0)
         container = top.errorbar(predicted, observed, yerr=reach, elinewidth=1.0, capsize=2, **style)

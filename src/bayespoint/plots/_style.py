@@ -13,7 +13,12 @@ from ..exceptions import InvalidProblemError
 BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)  # Okabe and Ito: told apart by the colour-blind, too
 MARKERS = ("o", "s", "^", "D", "v", "P")
-FAINT, INK = "0.75", "0.15"
+INK = "0.15"
+
+
+def look(k: int) -> dict[str, Any]:
+    """Colour and marker of the k-th curve or class."""
+    return {"color": PALETTE[k % len(PALETTE)], "marker": MARKERS[k % len(MARKERS)]}
 
 
 def new_axes(width: float = 6.0, height: float = 4.0) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from ._style import PALETTE, new_grid, own_axes
 __all__ = ["TraceDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class TraceDisplay:
     """Draws of latents in the order they came, and histograms of their ranks by chain.
 
@@ -58,13 +60,10 @@ class TraceDisplay:
     (2, 2)
     """
 
-    def __init__(
-        self, draws: Array, ranks: Array, names: Sequence[str], diagnoses: Sequence[diagnostics.Diagnosis]
-    ) -> None:
-        self.draws = draws
-        self.ranks = ranks
-        self.names = names
-        self.diagnoses = diagnoses
+    draws: Array
+    ranks: Array
+    names: Sequence[str]
+    diagnoses: Sequence[diagnostics.Diagnosis]
 
     @classmethod
     def from_posterior(
@@ -78,14 +77,8 @@ class TraceDisplay:
             Draws of at least two chains, such as ``model.posterior_``.
         rows : sequence of int, optional
             Training rows; by default the three whose effective sample size is smallest.
-        n_bins : int, default=20
-            Bins of the ranks.
-        ax : array of 2 x n_rows Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        TraceDisplay
+        n_bins, ax
+            As for `plot`.
         """
         if not hasattr(posterior, "to_arviz"):
             raise InvalidProblemError(
@@ -99,7 +92,6 @@ class TraceDisplay:
             raise InvalidProblemError(f"rows must be some of 0 to {size - 1}, got {list(rows)}.")
         chosen = np.moveaxis(latents[..., list(rows)], -1, 0)
         statistics: Any = diagnostics._statistics()
-
         ranks = np.array([statistics.compute_ranks(values, axis=None, relative=True) for values in chosen])
         names = [f"latent of row {row}" for row in rows]
         figures = [
@@ -116,11 +108,6 @@ class TraceDisplay:
             Where to draw; a new figure by default.
         n_bins : int, default=20
             Bins of the ranks.
-
-        Returns
-        -------
-        TraceDisplay
-            Itself.
         """
         count, chains, length = self.draws.shape
         if n_bins < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from ._style import BLUE, GREEN, INK, ORANGE, VERMILLION, new_axes, pick_one
 __all__ = ["VersionSpaceDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class VersionSpaceDisplay:
     """Version space of a linear problem in three dimensions: a cell on the sphere of weight vectors.
 
@@ -23,14 +25,8 @@ class VersionSpaceDisplay:
 
     Parameters
     ----------
-    walls : ndarray of shape (n, 3)
-        Unit normals that point into version space, ``y_i x_i / |x_i|``.
-    draws : ndarray of shape (n_draws, 3)
-        Weight vectors drawn from version space, of unit length.
-    path : ndarray of shape (n_bounces + 1, 3)
-        Where a ball starts, and where it bounces.
-    bayes_point, svm : ndarray of shape (3,)
-        Two classifiers, of unit length.
+    walls, draws, path, bayes_point, svm
+        As in `bayespoint.uses.VersionSpace`.
 
     Attributes
     ----------
@@ -59,12 +55,11 @@ class VersionSpaceDisplay:
     10
     """
 
-    def __init__(self, walls: Array, draws: Array, path: Array, bayes_point: Array, svm: Array) -> None:
-        self.walls = walls
-        self.draws = draws
-        self.path = path
-        self.bayes_point = bayes_point
-        self.svm = svm
+    walls: Array
+    draws: Array
+    path: Array
+    bayes_point: Array
+    svm: Array
 
     @classmethod
     def from_problem(
@@ -82,29 +77,10 @@ class VersionSpaceDisplay:
 
         Parameters
         ----------
-        X : array-like of shape (n, 3)
-            Rows; a column of ones stands for a bias. Version space does not depend on their lengths.
-        y : array-like of shape (n,)
-            Two classes; the larger label is the positive one.
-        n_draws : int, default=300
-            Draws to show.
-        n_bounces : int, default=25
-            Bounces of the ball; 0 leaves it out.
-        view : {"cell", "globe"}, default="cell"
-            See `plot`.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        random_state : int, Generator, RandomState or None, default=0
-            Randomness of draws and ball.
-
-        Returns
-        -------
-        VersionSpaceDisplay
-
-        Raises
-        ------
-        EmptyVersionSpaceError
-            If no classifier through the origin puts every row right.
+        X, y, n_draws, n_bounces, random_state
+            As for `bayespoint.uses.sampled_version_space`; no bounces leave the ball out.
+        view, ax
+            As for `plot`.
         """
         sampling: Any = {"n_draws": n_draws, "n_bounces": n_bounces, "random_state": random_state}
         return cls(*sampled_version_space(X, y, **sampling)).plot(ax=ax, view=view)
@@ -123,11 +99,6 @@ class VersionSpaceDisplay:
             Where to draw; a new figure by default.
         view : {"cell", "globe"}, default="cell"
             The cell from near by, on a map that keeps areas, so that uniform draws look so; or the whole globe.
-
-        Returns
-        -------
-        VersionSpaceDisplay
-            Itself.
         """
         pick_one("view", view, ("cell", "globe"))
         if ax is None:

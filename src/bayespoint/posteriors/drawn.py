@@ -10,28 +10,83 @@ from typing import Any
 import numpy as np
 
 from .._core.typing import Array
+from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.gram import above_rounding
 from ..grams.whitening import Whitened
 from ..problem import Problem
-from .latent import Latent, correlated, disagreement_of_draws, draws_to_arviz, leave_one_out_of_draws, spread_out
+from .latent import Latent, correlated, spread_out
 
-__all__ = ["DrawnAt", "ExpandedAt", "ExpandedPosterior", "SampledPosterior"]
+__all__ = ["ExpandedPosterior", "SampledPosterior"]
+
+
+class _Draws:
+    """What draws of the latents at the training points tell, in whatever form they are held."""
+
+    problem: Problem
+    latents: Any
+
+    @cached_property
+    def variance(self) -> Array:
+        """Variance of the latents at the training points."""
+        variance: Array = self.latents.var(axis=(0, 1))
+        return variance
+
+    def disagreement(self) -> Array:
+        """Probability at each training point that the latent, with its residual, has not the sign of the label.
+
+        Given the coordinates, a residual knows of its own label alone.
+        """
+        problem = self.problem
+        latents = self.latents.reshape(-1, problem.size)
+        wrong = (latents * problem.y < 0).astype(np.float64)
+        if problem.residual is not None:
+            rows = np.flatnonzero(problem.residual)
+            some = latents[:, rows]
+            y, own = (np.broadcast_to(part[rows], some.shape).ravel() for part in (problem.y, problem.residual))
+            wrong[:, rows] = problem.likelihood.disagreement(y, some.ravel(), own).reshape(some.shape)
+        share: Array = wrong.mean(axis=0)
+        return share
+
+    @cached_property
+    def leave_one_out(self) -> Latent:
+        """Latent at each training point given all the others, by dividing its likelihood out of the draws' weights.
+
+        Only likelihoods that are positive everywhere allow it; a hard wall leaves no draw on its far side.
+        """
+        problem = self.problem
+        if problem.hard.any():
+            raise InvalidProblemError(
+                "Draws inside hard walls do not tell what a row's absence would change: use the EP engine, or softness."
+            )
+        latents = self.latents.reshape(-1, problem.size)
+        log_weight = -problem.log_likelihood(latents)
+        weight = np.exp(log_weight - log_weight.max(axis=0))
+        weight /= weight.sum(axis=0)
+        mean = (weight * latents).sum(axis=0)
+        own = 0.0 if problem.residual is None else problem.residual
+        return Latent(mean, (weight * np.square(latents - mean)).sum(axis=0) + own)
+
+    def to_arviz(self) -> Any:
+        """The draws as an arviz data tree: latents with dimensions chain, draw, row (needs ``bayespoint[report]``)."""
+        try:
+            from arviz_base import from_dict
+        except ImportError as error:
+            raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
+        return from_dict({"posterior": {"latent": self.latents}}, dims={"latent": ["row"]})
 
 
 class _ByMoments:
-    """Moments of the latent at each point, one by one."""
+    """Moments of the latent one by one; what else there is at new points is told by `At`."""
 
     latent: Any
 
     @property
     def mean(self) -> Array:
-        """Mean of the latent at each point."""
         return self.latent.mean
 
     @property
     def variance(self) -> Array:
-        """Variance of the latent at each point."""
         return self.latent.variance
 
 
@@ -52,7 +107,6 @@ class DrawnAt(_ByMoments):
 
     @cached_property
     def latent(self) -> Latent:
-        """Mean and variance of the latent at each point."""
         spread = np.empty(len(self.features))
         for start in range(0, len(spread), 256):
             rows = slice(start, start + 256)
@@ -60,7 +114,6 @@ class DrawnAt(_ByMoments):
         return Latent(self.features @ self.centre, spread + self.orthogonal)
 
     def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
-        """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
         values = np.empty(len(self.features))
         block = max(1, 2_000_000 // len(self._flat))  # bounds the working memory
         for start in range(0, len(values), block):
@@ -70,7 +123,6 @@ class DrawnAt(_ByMoments):
         return values
 
     def functions(self, size: int, rng: np.random.Generator) -> Array:
-        """Functions drawn from the posterior, at all points jointly: of shape (size, n_points)."""
         means = self._flat[spread_out(len(self._flat), size)] @ self.features.T
         return means + correlated(self.new.among - self.features @ self.features.T, size, rng)
 
@@ -80,7 +132,7 @@ class DrawnAt(_ByMoments):
 
 
 @dataclass(frozen=True, eq=False)
-class SampledPosterior:
+class SampledPosterior(_Draws):
     """Draws from the posterior, in whitened coordinates of the training points.
 
     Attributes
@@ -142,12 +194,6 @@ class SampledPosterior:
         """Mean of the latents at the training points."""
         return self.white.factor @ self.centre
 
-    @cached_property
-    def variance(self) -> Array:
-        """Variance of the latents at the training points."""
-        variance: Array = self.latents.var(axis=(0, 1))
-        return variance
-
     def at(self, new: NewPoints) -> DrawnAt:
         """The latent function at new points."""
         features = self.white.features(new)
@@ -158,22 +204,6 @@ class SampledPosterior:
     def mean_weights(self) -> Array:
         """Weights of the posterior mean as one function: for a low-rank problem its coordinates."""
         return self.white.weights(self.centre)
-
-    def disagreement(self) -> Array:
-        """Probability at each training point that the latent has not the sign of the label."""
-        return disagreement_of_draws(self.problem, self.latents)
-
-    @cached_property
-    def leave_one_out(self) -> Latent:
-        """Latent at each training point given all the others, by dividing its likelihood out of the draws' weights.
-
-        Only likelihoods that are positive everywhere allow it; a hard wall leaves no draw on its far side.
-        """
-        return leave_one_out_of_draws(self.problem, self.latents)
-
-    def to_arviz(self) -> Any:
-        """The draws as an arviz data tree: latents with dimensions chain, draw, row (needs ``bayespoint[report]``)."""
-        return draws_to_arviz(self.latents)
 
     def without(self, draws: slice) -> SampledPosterior:
         """The posterior without some draws of each chain."""
@@ -190,11 +220,9 @@ class ExpandedAt(_ByMoments):
 
     @cached_property
     def latent(self) -> Latent:
-        """Mean and variance of the latent at each point."""
         return Latent(self.outputs.mean(axis=(0, 1)), self.outputs.var(axis=(0, 1)) + self.orthogonal)
 
     def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
-        """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
         means = self.outputs[0]
         values: Array = function(means, np.broadcast_to(self.orthogonal, means.shape)).mean(axis=0)
         return values
@@ -206,7 +234,7 @@ class ExpandedAt(_ByMoments):
 
 
 @dataclass(frozen=True, eq=False)
-class ExpandedPosterior:
+class ExpandedPosterior(_Draws):
     """Classifiers of version space as expansions in few training points: what perceptrons find.
 
     Each draw is a unit vector in the feature space of the walls (that of the kernel, and one more dimension a row
@@ -271,12 +299,6 @@ class ExpandedPosterior:
         mean: Array = self.latents.mean(axis=(0, 1))
         return mean
 
-    @cached_property
-    def variance(self) -> Array:
-        """Variance of the latents at the training points."""
-        variance: Array = self.latents.var(axis=(0, 1))
-        return variance
-
     @property
     def mean_weights(self) -> Array:
         """Weights of the posterior mean as one function: for a low-rank problem its coordinates."""
@@ -286,19 +308,6 @@ class ExpandedPosterior:
         """The latent function at new points."""
         outputs = self.problem.gram.expansion(new, self.support, self.weights.T).T
         return ExpandedAt(outputs[None], above_rounding(np.zeros(len(new)), new.diag))
-
-    def disagreement(self) -> Array:
-        """Probability at each training point that the latent has not the sign of the label."""
-        return disagreement_of_draws(self.problem, self.latents)
-
-    @cached_property
-    def leave_one_out(self) -> Latent:
-        """Latent at each training point given all the others; see `SampledPosterior.leave_one_out`."""
-        return leave_one_out_of_draws(self.problem, self.latents)
-
-    def to_arviz(self) -> Any:
-        """The draws as an arviz data tree; see `SampledPosterior.to_arviz`."""
-        return draws_to_arviz(self.latents)
 
     def without(self, draws: slice) -> ExpandedPosterior:
         """The posterior without some draws."""

@@ -14,7 +14,7 @@ from ..grams import Conditioned, NewPoints
 from ..problem import Problem
 from .latent import Latent, correlated
 
-__all__ = ["EvidenceGradient", "GaussianAt", "GaussianPosterior"]
+__all__ = ["EvidenceGradient", "GaussianPosterior"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +28,12 @@ class GaussianAt:
 
     @property
     def latent(self) -> Latent:
-        """Both moments."""
         return Latent(self.mean, self.variance)
 
     def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
-        """Posterior expectation of a function given as its mean under a latent N(mean, variance)."""
         return function(self.mean, self.variance)
 
     def functions(self, size: int, rng: np.random.Generator) -> Array:
-        """Functions drawn from the posterior, at all points jointly: of shape (size, n_points)."""
         mean, covariance = self.posterior.gaussian.jointly_at(self.new)
         return mean + correlated(covariance, size, rng)
 

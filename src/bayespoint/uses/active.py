@@ -87,10 +87,8 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
 
     Parameters
     ----------
-    model : BayesPointClassifier or BayesianSVC, or Pipeline that ends in one
-        Fitted; nothing is fitted here.
-    X_pool : array-like or sparse matrix of shape (n_points, n_features)
-        Unlabelled inputs, as many as you like.
+    model, X_pool
+        As for `utilities`; the pool may be as large as you like.
     n : int, default=1
         How many points.
     strategy : {"bald", "entropy", "vote", "batch-bald"}, default="bald"
@@ -212,34 +210,14 @@ class ActiveLearner:
         self._learned(np.asarray(self.X, dtype=np.float64), np.asarray(self.y))
 
     def ask(self, X_pool: Any, n: int = 1) -> Any:
-        """Rows of the pool whose labels to ask for; none if no label is worth `min_gain` bits.
-
-        Parameters
-        ----------
-        X_pool : array-like of shape (n_points, n_features)
-            Unlabelled inputs.
-        n : int, default=1
-            How many.
-
-        Returns
-        -------
-        ndarray of int
-        """
+        """Rows of the pool whose labels to ask for, as `query` does; none if no label is worth `min_gain` bits."""
         rows = query(self.model, X_pool, n, self.strategy, random_state=self._rng)
         best = utilities(self.model, safe_indexing(X_pool, rows[:1]), _alone(self.strategy))
         self.history.append(Asked(len(self.y), rows, float(best[0])))
         return rows if best[0] >= self.min_gain else rows[:0]
 
     def tell(self, X: Any, y: Any) -> None:
-        """Learn labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Inputs.
-        y : array-like of shape (n_rows,)
-            Their labels.
-        """
+        """Learn the labels `y` of inputs `X`, one for each row."""
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
         if len(y) != len(X):
             raise InvalidProblemError(f"There are {len(X)} inputs and {len(y)} labels: there must be one for each.")
@@ -290,8 +268,7 @@ def _alone(strategy: str) -> str:
 
 def _bits(p: Array) -> Array:
     """Entropy of rows of probabilities."""
-    bits: Array = entr(p).sum(axis=1) / np.log(2)
-    return bits
+    return entr(p).sum(axis=1) / np.log(2)
 
 
 def _largest(gains: Array, n: int) -> Any:
@@ -313,8 +290,7 @@ def _of_draws(posterior: SampledPosterior, new: NewPoints) -> Array:
         total += p
         noise += entr(p) + entr(1 - p)
     p = total / len(means)
-    gains: Array = np.maximum(entr(p) + entr(1 - p) - noise / len(means), 0.0) / np.log(2)
-    return gains
+    return np.maximum(entr(p) + entr(1 - p) - noise / len(means), 0.0) / np.log(2)
 
 
 def _several_classes(posteriors: Sequence[Any], new: NewPoints, strategy: str) -> Array:
@@ -333,8 +309,7 @@ def _several_classes(posteriors: Sequence[Any], new: NewPoints, strategy: str) -
         p = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
         total += p
         noise += _bits(p)
-    gains: Array = np.maximum(_bits(total / len(z)) - noise / len(z), 0.0)
-    return gains
+    return np.maximum(_bits(total / len(z)) - noise / len(z), 0.0)
 
 
 def _best_batch(up: Array, down: Array, n: int, rng: np.random.Generator) -> list[int]:

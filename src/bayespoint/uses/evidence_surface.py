@@ -65,7 +65,7 @@ def evidence_surface(
     Parameters
     ----------
     estimator : BayesPointClassifier, BayesianSVC, or Pipeline that ends in one
-        Fitted.
+        Fitted; of `BayesianSVC` it is the naive evidence.
     X : array-like of shape (n_samples, n_features)
         Rows to compute the evidence on, those of the fit for example; some hundred, for each point of the grid is a
         run of expectation propagation on the whole Gram matrix.
@@ -110,6 +110,7 @@ def evidence_surface(
     chosen = [_position(which, names) for which in parameters]
     if len(chosen) != 2 or chosen[0] == chosen[1]:
         raise InvalidProblemError(f"parameters must be two different ones of {names}, got {tuple(parameters)!r}.")
+    powers = np.array([2.0 if names[k] in ("amplitude", "bias") else 1.0 for k in chosen])  # variances, shown as sd
     steps = np.linspace(-np.log(span), np.log(span), n_points)
     training = fitted.points.transform(data.X), data.targets, data.own_weights, EP()
     surface = np.empty((n_points, n_points))
@@ -117,11 +118,11 @@ def evidence_surface(
         start: Candidate | None = None
         for i, right in enumerate(steps):
             theta = model.theta.copy()
-            theta[chosen] += _powers(names, chosen) * (right, up)
+            theta[chosen] += powers * (right, up)
             with warnings.catch_warnings(action="ignore", category=InferenceWarning):  # rough patches on the way
                 start = infer_candidate(model.at(theta), *training, start=start)
             surface[j, i] = start.log_evidence
-    middle = np.exp(model.theta[chosen] / _powers(names, chosen))
+    middle = np.exp(model.theta[chosen] / powers)
     axes = middle[:, None] * np.exp(steps)
     pair = names[chosen[0]], names[chosen[1]]
     return EvidenceSurface(axes[0], axes[1], surface, (float(middle[0]), float(middle[1])), pair)
@@ -138,11 +139,6 @@ def _names(model: Model) -> list[str]:
             own = "bias" if parameter.name == "k2__constant_value" else "amplitude"
         names += [own] if parameter.n_elements == 1 else [f"{own} {k}" for k in range(parameter.n_elements)]
     return names + list(model.free)
-
-
-def _powers(names: list[str], chosen: list[int]) -> Array:
-    """Constants are variances, shown as standard deviations: twice as far in the logarithm."""
-    return np.array([2.0 if names[k] in ("amplitude", "bias") else 1.0 for k in chosen])
 
 
 def _position(which: int | str, names: list[str]) -> int:

@@ -195,14 +195,6 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
     >>> errors = find_label_errors(BayesPointClassifier(noise="evidence", softness=0).fit(X, y))
     >>> set(errors.rows[:3]) == set(wrong)
     True
-    >>> print(errors.report(top=3))
-    3.1 of 100 labels (3.1 %) are expected to be wrong; noise level 0.031, chosen by evidence.
-       row  given  suggested  P(wrong)
-        65  right       left     0.996
-        36   left      right     0.996
-        15  right       left     0.996
-    and 97 more.
-    Look at the 3 rows with a probability of 0.5 or more first: correct or drop what is wrong, and fit again.
     """
     if threshold is not None:
         threshold = _checked_threshold(threshold)
@@ -261,11 +253,16 @@ def _checked_model(model: Any) -> Any:
 
 
 def _noise_of(model: Any) -> tuple[float | None, str]:
-    likelihood = model.likelihood_
-    if not isinstance(likelihood, Step) or likelihood.noise == 0:
+    rate = _flip_rate(model.likelihood_)
+    if rate == 0:
         return None, "wrong is a label on the other side of the latent function, as the model has no label noise"
     chosen = model.noise == "evidence" and model.optimizer is not None
-    return likelihood.noise, "chosen by evidence" if chosen else "as given"
+    return rate, "chosen by evidence" if chosen else "as given"
+
+
+def _flip_rate(likelihood: Any) -> float:
+    """Probability of a flipped label; 0 where the likelihood has no such noise."""
+    return likelihood.noise if isinstance(likelihood, Step) else 0.0
 
 
 # -- probabilities -------------------------------------------------------------------------------------------------
@@ -279,7 +276,7 @@ def _score_of_two(method: str) -> _Score:
     def score(posteriors: list[Any]) -> Array:
         (posterior,) = posteriors
         likelihood, y, power = posterior.problem.likelihood, posterior.problem.y, posterior.problem.exponents
-        noise = likelihood.noise if isinstance(likelihood, Step) else 0.0
+        noise = _flip_rate(likelihood)
         if method == "leave-one-out" or isinstance(posterior, GaussianPosterior):
             if noise > 0:
                 return _flipped(noise, y * likelihood.score(*posterior.leave_one_out), power)
@@ -287,8 +284,7 @@ def _score_of_two(method: str) -> _Score:
         if noise == 0 or likelihood.softness == 0:
             return readouts.flip_probability(posterior)
         margins = y * posterior.latents.reshape(-1, len(y)) / np.sqrt(likelihood.softness)
-        probability: Array = _flipped(noise, margins, power).mean(axis=0)
-        return probability
+        return _flipped(noise, margins, power).mean(axis=0)
 
     return score
 
@@ -303,7 +299,7 @@ def _score_of_several(codes: Any) -> _Score:
 
     def score(posteriors: list[Any]) -> Array:
         likelihood, rows = posteriors[0].problem.likelihood, np.arange(len(codes))
-        if not isinstance(likelihood, Step) or likelihood.noise == 0:
+        if _flip_rate(likelihood) == 0:
             wrong = [likelihood.disagreement(p.problem.y, *p.leave_one_out) for p in posteriors]
             return np.stack(wrong, axis=1)[rows, codes]
         log_p = _log_class_probabilities(posteriors)
@@ -321,9 +317,10 @@ def _log_class_probabilities(posteriors: list[Posterior]) -> Array:
     cavities = [posterior.leave_one_out for posterior in posteriors]
     likelihood = posteriors[0].problem.likelihood
     if isinstance(likelihood, Step):
-        logs = np.stack([log_ndtr(likelihood.score(*cavity)) for cavity in cavities], axis=1)
+        columns = [log_ndtr(likelihood.score(*cavity)) for cavity in cavities]
     else:
-        logs = np.stack([likelihood.log_probability(*cavity) for cavity in cavities], axis=1)
+        columns = [likelihood.log_probability(*cavity) for cavity in cavities]
+    logs = np.stack(columns, axis=1)
     return logs - logsumexp(logs, axis=1, keepdims=True)
 
 

@@ -115,7 +115,6 @@ def reliability_curve(
     Returns
     -------
     ReliabilityCurve
-        Named tuple ``(predicted, observed, low, high, count)``.
 
     Examples
     --------
@@ -144,25 +143,15 @@ def expected_calibration_error(
     """Distance of predicted probabilities from what came true, over the bins of `reliability_curve`.
 
     With ``gap_b = |observed_b - predicted_b|`` and ``w_b`` the share of the rows in bin b: ``sum_b w_b gap_b`` (l1),
-    ``sqrt(sum_b w_b gap_b^2)`` (l2), or ``max_b gap_b`` (max). The bins hold about as many rows each by default. Even
-    perfect probabilities have a positive value, of the order of ``sqrt(n_bins / n)``: compare only with the same bins
-    on the same rows.
+    ``sqrt(sum_b w_b gap_b^2)`` (l2), or ``max_b gap_b`` (max). Even perfect probabilities have a positive value, of the
+    order of ``sqrt(n_bins / n)``: compare only with the same bins on the same rows.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels that came true.
-    proba : array-like of shape (n,) or (n, n_classes)
-        Probabilities; of the second class alone if there are two. With two classes that of the second is compared, with
-        more that of the most probable class.
-    n_bins : int, default=15
-        Number of bins.
-    strategy : {"quantile", "uniform"}, default="quantile"
+    y_true, proba, n_bins, strategy, classes
         As for `reliability_curve`.
     norm : {"l1", "l2", "max"}, default="l1"
         How the gaps are put together.
-    classes : array-like of shape (n_classes,), optional
-        Labels in the order of the columns; the sorted labels of `y_true` by default.
 
     Returns
     -------
@@ -205,7 +194,6 @@ def rejection_curve(y_true: Any, y_pred: Any, confidence: Any) -> RejectionCurve
     Returns
     -------
     RejectionCurve
-        Named tuple ``(rate, error, threshold)``, from rate 0 upward.
 
     Examples
     --------
@@ -234,12 +222,8 @@ def area_under_rejection_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels that came true.
-    y_pred : array-like of shape (n,)
-        Predicted labels.
-    confidence : array-like of shape (n,)
-        Larger where the prediction is more to be trusted, on any scale.
+    y_true, y_pred, confidence
+        As for `rejection_curve`.
     of : {"confidence", "perfect", "random"}, default="confidence"
         Whose area: that of the confidence given, or for comparison what the same predictions would have under a
         confidence that ranks every error below every other row (the smallest possible area), or in the mean under one
@@ -276,12 +260,8 @@ def information_gain(y_true: Any, proba: Any, *, classes: Any = None, sample_wei
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels that came true.
-    proba : array-like of shape (n,) or (n, n_classes)
-        Probabilities; of the second class alone if there are two.
-    classes : array-like of shape (n_classes,), optional
-        Labels in the order of the columns; the sorted labels of `y_true` by default.
+    y_true, proba, classes
+        As for `reliability_curve`.
     sample_weight : array-like of shape (n,), optional
         Weights, in both means and in the frequencies.
 

@@ -22,6 +22,7 @@ from .._core.typing import Array, RandomState
 from ..bounds import Certificate
 from ..estimators._certificates import certificate, fitted_for, random_part, refuse_if_learned, with_held_out
 from ..exceptions import InvalidProblemError
+from ._features import take_over_features
 
 __all__ = ["BoundSearch", "certify"]
 
@@ -171,10 +172,8 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Settings, as for `sklearn.model_selection.GridSearchCV`; written down before the data are seen.
     delta : float, default=0.05
         Probability that the bound of the chosen setting does not hold.
-    prior_fraction : float, default=0.0
-        Share of the rows that every prior is learned on; 0 for fixed priors.
-    trust_inputs : bool, default=False
-        Whether features that look preprocessed were so on other rows.
+    prior_fraction, trust_inputs
+        As for `certify`, but with fixed priors by default.
     n_jobs : int or None, default=None
         Settings worked on at the same time.
     random_state : int, Generator, RandomState or None, default=None
@@ -236,11 +235,6 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Inputs, as drawn.
         y : array-like of shape (n_samples,)
             Class labels.
-
-        Returns
-        -------
-        BoundSearch
-            The fitted search.
         """
         settings = list(ParameterGrid(self.param_grid))
         if not settings:
@@ -258,9 +252,7 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.best_params_, self.certificate_ = self.results_[best]
         self.best_estimator_ = self.certificate_.classifier
         self.classes_ = self.best_estimator_.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
+        take_over_features(self, self.best_estimator_)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -271,14 +263,12 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities by the best setting; see `BayesPointClassifier.predict_proba`."""
         check_is_fitted(self)
-        proba: Array = self.best_estimator_.predict_proba(X)
-        return proba
+        return self.best_estimator_.predict_proba(X)
 
     def decision_function(self, X: Any) -> Array:
         """Scores by the best setting; see `BayesPointClassifier.decision_function`."""
         check_is_fitted(self)
-        scores: Array = self.best_estimator_.decision_function(X)
-        return scores
+        return self.best_estimator_.decision_function(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

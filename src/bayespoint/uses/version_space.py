@@ -10,6 +10,7 @@ from scipy.linalg import null_space
 from .. import readouts
 from .._core.random import as_generator
 from .._core.typing import Array
+from ..estimators._validation import signs_of
 from ..exceptions import InvalidProblemError
 from ..grams import Dense
 from ..likelihoods import Hinge, Step
@@ -120,13 +121,12 @@ def _checked(X: Any, y: Any) -> tuple[Array, Array]:
     classes = np.unique(y)
     if len(classes) != 2:
         raise InvalidProblemError(f"Version space is drawn for two classes, y has {len(classes)}.")
-    return X / lengths[:, None], np.where(y == classes[1], 1.0, -1.0)
+    return X / lengths[:, None], signs_of(y, classes)[0]
 
 
 def unit(vectors: Array) -> Array:
     """Vectors of length one."""
-    scaled: Array = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return scaled
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
 def first_wall(position: Array, direction: Array, walls: Array) -> tuple[Array, Array]:

@@ -385,7 +385,7 @@ def test_steep_hinges_do_not_hold_on_to_their_labels(C, seed):
 
 def test_without_mirrors_steep_hinges_do(monkeypatch):
     """What the test above is there to tell."""
-    monkeypatch.setattr("bayespoint.evidence._paths._MIRRORS", 0)
+    monkeypatch.setattr("bayespoint.evidence.svm._label_path._MIRRORS", 0)
     slopes = [normaliser_slope(markov_problem(50, Hinge(8.0)), seed, draws=1000)[:2] for seed in range(6)]
     spread, error = np.std([slope for slope, _ in slopes], ddof=1), np.mean([error for _, error in slopes])
     assert spread > 2 * error

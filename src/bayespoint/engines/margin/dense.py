@@ -24,20 +24,7 @@ _CANCELS = 1e-6  # share of a pivot that elimination leaves, below which roundin
 
 @dataclass(frozen=True, eq=False)
 class DenseGeometry:
-    """A Gram matrix as it is.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-        Symmetric positive semi-definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.engines.margin import DenseGeometry
-    >>> DenseGeometry(np.diag([1.0, 4.0])).diag
-    array([1., 4.])
-    """
+    """A Gram matrix as it is."""
 
     gram: Array
 

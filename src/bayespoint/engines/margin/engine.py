@@ -15,7 +15,8 @@ from ...grams.gram import above_rounding, conditioned_on
 from ...posteriors import EvidenceGradient, GaussianPosterior
 from ...problem import Problem
 from ..base import Engine
-from .solver import MarginSolution, bound_minimising, gaussian_margin, margin_geometry
+from .geometry import margin_geometry
+from .solver import MarginSolution, bound_minimising, gaussian_margin
 
 __all__ = ["Margin"]
 

@@ -20,20 +20,7 @@ _NEGLIGIBLE = 1e-9  # what rows left out may add to a curvature that is at least
 
 
 class FactorGeometry(NamedTuple):
-    """A factor ``M`` (n, r) of the Gram matrix ``M M'``: no matrix of size n by n is formed.
-
-    Parameters
-    ----------
-    factor : ndarray of shape (n, r)
-        One row of features for each row of the Gram matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.engines.margin import FactorGeometry
-    >>> FactorGeometry(np.array([[1.0, 0.0], [2.0, 1.0]])).diag
-    array([1., 5.])
-    """
+    """A factor ``M`` (n, r) of the Gram matrix ``M M'``: no matrix of size n by n is formed."""
 
     factor: Array
 

@@ -26,17 +26,6 @@ Geometry = DenseGeometry | FactorGeometry
 
 
 def margin_geometry(gram: Gram) -> Geometry:
-    """Where steps are cheaper: in as many dimensions as there are rows, or in those of a factor of low rank.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.engines.margin import margin_geometry
-    >>> from bayespoint.grams import Dense
-    >>> margin_geometry(Dense(np.ones((4, 4)))).factor.round(9)
-    array([[1.], [1.], [1.], [1.]])
-    >>> margin_geometry(Dense(np.eye(4))).size
-    4
-    """
+    """Where steps are cheaper: in as many dimensions as there are rows, or in those of a factor of low rank."""
     root = gram.root(_LOW_RANK)
     return DenseGeometry(gram.dense) if root is None else FactorGeometry(root)

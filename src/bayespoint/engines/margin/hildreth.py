@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
-from ...exceptions import InferenceWarning, InvalidProblemError
+from ...exceptions import InferenceWarning
+from .geometry import DenseGeometry
 from .interior import Machine, Point, evaluate
-from .solver import LOST, DenseGeometry, Live, MarginSolution
+from .solver import Live, MarginSolution
 
 __all__ = ["hildreth"]
 
@@ -38,43 +38,12 @@ def hildreth(
     tolerance: float = 1e-3,
     max_sweeps: int = 10_000,
 ) -> MarginSolution:
-    """Solve the Gaussian margin machine by coordinate sweeps.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-        Gram matrix of the rows under the prior, bias included.
-    y, phi, cap, target
-        As for `gaussian_margin`.
-    tolerance : float, default=1e-3
-        Relative gap between the primal and the dual to stop at; sweeps get slow below the default.
-    max_sweeps : int, default=10000
-        Sweeps after which a warning tells the gap.
-
-    Returns
-    -------
-    MarginSolution
-        With the same certificate; `iterations` counts sweeps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.engines.margin.hildreth import hildreth
-    >>> found = hildreth(np.diag([1.0, 4.0]), [1, -1], phi=1.0, cap=np.inf)
-    >>> np.round(found.latents / found.deviations, 3)
-    array([ 1., -1.])
-    """
-    live = Live.of(DenseGeometry(np.ascontiguousarray(gram, dtype=np.float64)), y, phi, cap, target)
-    with blas_threads_for(len(live.rows)):
-        try:
-            point, sweeps = _sweep_until(live.machine, tolerance, max_sweeps)
-        except np.linalg.LinAlgError:
-            raise InvalidProblemError(LOST) from None
-    found = live.solution(point, sweeps)
+    """What `gaussian_margin` solves, by sweeps, with the same certificate; slow below the default tolerance."""
+    found = Live.of(gram, y, phi, cap, target).solved(lambda machine: _sweep_until(machine, tolerance, max_sweeps))
     if not found.gap <= tolerance:
         warnings.warn(
-            f"The sweeps of the Gaussian margin machine stopped after {sweeps} of them with a relative gap of "
-            f"{found.gap:.1g} (tolerance {tolerance:.1g}): use a finite or lower C, or the Newton solver.",
+            f"The sweeps of the Gaussian margin machine stopped after {found.iterations} of them with a relative gap "
+            f"of {found.gap:.1g} (tolerance {tolerance:.1g}): use a finite or lower C, or the Newton solver.",
             InferenceWarning,
             stacklevel=2,
         )
@@ -86,15 +55,14 @@ def _sweep_until(machine: Machine, tolerance: float, max_sweeps: int) -> tuple[P
     geometry = machine.geometry
     assert isinstance(geometry, DenseGeometry)
     alpha, beta = np.zeros((2, len(machine.y)))
+    asked = machine.y, machine.phi, machine.cap, machine.target
     best = evaluate(machine, alpha.copy(), beta.copy())
     sweeps = 0
     while best.gap > tolerance and sweeps < max_sweeps:
         some = min(max(_BETWEEN_CHECKS, sweeps // 10), max_sweeps - sweeps)
-        shared = np.ascontiguousarray(
-            geometry.covariance(beta).s
-        )  # afresh at every check: changes of rank one add up rounding
-        latents = geometry.latents(machine.y * alpha)
-        _sweep(geometry.gram, shared, machine.y, machine.phi, machine.cap, machine.target, alpha, beta, latents, some)
+        # afresh at every check: changes of rank one add up rounding
+        shared, latents = np.ascontiguousarray(geometry.covariance(beta).s), geometry.latents(machine.y * alpha)
+        _sweep(geometry.gram, asked, (alpha, beta, latents, shared), some)
         sweeps += some
         point = evaluate(machine, alpha.copy(), beta.copy())
         best = point if point.gap <= best.gap else best
@@ -102,8 +70,10 @@ def _sweep_until(machine: Machine, tolerance: float, max_sweeps: int) -> tuple[P
 
 
 @njit(cache=True, nogil=True)
-def _sweep(gram, shared, y, phi, cap, target, alpha, beta, latents, sweeps):  # type: ignore[no-untyped-def]
-    """Visit all rows in turn; `shared` is ``X Sigma X'``. In place."""
+def _sweep(gram, asked, state, sweeps):  # type: ignore[no-untyped-def]
+    """Visit all rows in turn. The state, of which `shared` is ``X Sigma X'``, changes in place."""
+    y, phi, cap, target = asked
+    alpha, beta, latents, shared = state
     n = len(y)
     for _ in range(sweeps):
         for i in range(n):

@@ -224,7 +224,7 @@ class _Newton:
         way = self._towards(self.point.violations - self.stale, zero, zero)
         way[1] -= self.lower
         way[2] -= self.upper
-        far = min(1.0, *self._reaches(way))
+        far = self._reach(way)
         d, d_lower, d_upper = far * way
         after = float((alpha + d) @ (self.lower + d_lower) + (room - d) @ (self.upper + d_upper)) / count
         aim = centre * min(1.0, after / centre) ** 3
@@ -255,6 +255,7 @@ class _Newton:
         return np.array([d, d_lower, np.where(self.boxed, (far + self.upper * d) / self.room, 0.0)])
 
     def _reach(self, way: Array) -> float:
+        """The share of the way that all of them can go together."""
         return min(1.0, *self._reaches(way))
 
     def _reaches(self, way: Array) -> tuple[float, float]:

@@ -19,6 +19,7 @@ The dual (23) as printed has no free beta and lacks a factor 1/2; it is not what
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,17 +28,10 @@ from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
 from ...exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from ...grams.separation import separating_latents
-from .geometry import DenseGeometry, FactorGeometry, Geometry, margin_geometry
+from .geometry import DenseGeometry, FactorGeometry, Geometry
 from .interior import Machine, Point, evaluate, relative_gap, solve
 
-__all__ = [
-    "DenseGeometry",
-    "FactorGeometry",
-    "MarginSolution",
-    "bound_minimising",
-    "gaussian_margin",
-    "margin_geometry",
-]
+__all__ = ["MarginSolution", "bound_minimising", "gaussian_margin"]
 
 _DAMPINGS = 4  # halvings of a change of scales that does not pay
 _PAYS = 1e-6  # relative fall of the objective that makes another convex problem worth while
@@ -55,16 +49,6 @@ class MarginSolution(NamedTuple):
     The mean has weights ``y * alpha`` and the precision is ``I + sum_i beta_i x_i x_i'``. `primal` is the divergence
     from the prior and the price of slack; where no slack is allowed it is that of a mean scaled up until every margin
     is kept to the last digit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.engines.margin import gaussian_margin
-    >>> found = gaussian_margin(np.diag([1.0, 4.0]), [1, -1], phi=1.0, cap=np.inf)
-    >>> np.round(found.latents / found.deviations, 6)  # as far from zero as asked for, in standard deviations
-    array([ 1., -1.])
-    >>> bool(found.gap < 1e-9)
-    True
     """
 
     alpha: Array
@@ -116,55 +100,19 @@ def gaussian_margin(
     max_iterations: int = 100,
     start: Array | None = None,
 ) -> MarginSolution:
-    """Solve the Gaussian margin machine to a certified gap.
+    """Solve the Gaussian margin machine to a certified gap, on a Gram matrix (bias included) or a factor of it.
 
-    Parameters
-    ----------
-    geometry : ndarray of shape (n, n), DenseGeometry or FactorGeometry
-        Gram matrix of the rows under the prior, bias included, or a factor of it. `margin_geometry` picks.
-    y : array-like of shape (n,)
-        Labels -1 and +1.
-    phi : float or array-like of shape (n,)
-        Standard deviations by which the mean of each margin exceeds its target, at least 0; 0 is the support vector
-        machine.
-    cap : float or array-like of shape (n,)
-        Price of a violation, ``c_i / D_i``; infinite where none is allowed.
-    target : float or array-like of shape (n,), default=0.0
-        r: 0 for the Gaussian margin machine (13), 1 for the robust support vector machine (29).
-    tolerance : float, default=1e-9
-        Relative gap between the primal and the dual to stop at.
-    max_iterations : int, default=100
-        Steps after which a warning tells the gap; problems of many rows take that many on each set of rows.
-    start : ndarray of shape (n,), optional
-        Multipliers alpha of a similar problem: with many rows they tell which ones to look at first.
-
-    Returns
-    -------
-    MarginSolution
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.engines.margin import FactorGeometry, gaussian_margin
-    >>> X = np.array([[1.0, 2.0], [1.0, 1.0], [1.0, -1.0], [1.0, -0.5]])
-    >>> found = gaussian_margin(FactorGeometry(X), [1, 1, -1, -1], phi=2.0, cap=10.0)
-    >>> found.support
-    array([1, 3])
-    >>> bool(found.gap < 1e-9)
-    True
+    `phi`, `cap` (``c_i / D_i``) and `target` (r: 0 for (13), 1 for the robust support vector machine (29)) are numbers,
+    or one for each row; phi of 0 is a support vector machine, an infinite cap allows no slack. `start` holds the alpha
+    of a similar problem: of many rows it tells which to look at first, on each set of which `max_iterations` count.
     """
     live = Live.of(geometry, y, phi, cap, target)
-    machine = live.machine
-    with blas_threads_for(len(live.rows)):
-        start = None if start is None else np.clip(np.asarray(start, np.float64)[live.rows], 0.0, machine.cap)
-        try:
-            point, iterations = _solved(machine, tolerance, max_iterations, start)
-        except np.linalg.LinAlgError:
-            raise InvalidProblemError(LOST) from None
-        found = live.solution(point, iterations)
+    if start is not None:
+        start = np.clip(np.asarray(start, np.float64)[live.rows], 0.0, live.machine.cap)
+    found = live.solved(lambda machine: _solved(machine, tolerance, max_iterations, start))
     if not found.gap <= tolerance:
         warnings.warn(
-            f"The Gaussian margin machine stopped after {iterations} iterations with a relative gap of "
+            f"The Gaussian margin machine stopped after {found.iterations} iterations with a relative gap of "
             f"{found.gap:.1g} (tolerance {tolerance:.1g}): lower C or phi, or rescale the features.",
             InferenceWarning,
             stacklevel=2,
@@ -200,29 +148,8 @@ def bound_minimising(
     would not even go downhill. Each round therefore takes phi_i = z_i between 0 and phi, with a target to match,
     ``r_i + (phi - phi_i) s_i``: a convex problem with the value and the slope of the objective. Only rows on the wrong
     side (z < 0), which gain by a larger deviation, are not followed there. A change that does not pay is damped, then
-    dropped, so that the objective never rises.
-
-    Parameters
-    ----------
-    geometry, y, phi, target, tolerance
-        As for `gaussian_margin`; the tolerance is that of each convex problem.
-    price : float or array-like of shape (n,)
-        c_i, finite: the price of a violation in units of the row's own deviation.
-    max_rounds : int, default=50
-        Convex problems to solve at most.
-
-    Returns
-    -------
-    MarginSolution
-        Of the last convex problem, whose primal, slack and gap these are; `rounds` tells how many it took.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.engines.margin import bound_minimising
-    >>> found = bound_minimising(np.diag([1.0, 4.0]), [1, -1], phi=1.0, price=0.5)
-    >>> found.is_local
-    True
+    dropped, so that the objective never rises. The answer is that of the last convex problem that paid: primal, slack
+    and gap are its own. `price` is c_i, `tolerance` that of each convex problem.
     """
     geometry = _as_geometry(geometry)
     y = np.asarray(y, dtype=np.float64)
@@ -292,8 +219,16 @@ class Live(NamedTuple):
             Machine(part, np.asarray(y, np.float64)[rows], phi[rows], cap[rows], target[rows]), rows, cap, target
         )
 
-    def solution(self, point: Point, iterations: int) -> MarginSolution:
-        """The answer on all rows. One of norm zero misses its target whatever the Gaussian: all or nothing."""
+    def solved(self, by: Callable[[Machine], tuple[Point, int]]) -> MarginSolution:
+        """The answer of a solver, or a sentence if it is lost in rounding."""
+        with blas_threads_for(len(self.rows)):
+            try:
+                return self._on_all_rows(*by(self.machine))
+            except np.linalg.LinAlgError:
+                raise InvalidProblemError(LOST) from None
+
+    def _on_all_rows(self, point: Point, iterations: int) -> MarginSolution:
+        """One of norm zero misses its target whatever the Gaussian: all or nothing."""
         void = np.ones(len(self.cap), dtype=bool)
         void[self.rows] = False
         missed = void & (self.target > 0)

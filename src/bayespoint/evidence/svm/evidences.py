@@ -8,6 +8,7 @@ averages over inputs, a proxy of the joint one.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,9 @@ from ...engines.laplace import Laplace
 from ...exceptions import InvalidProblemError
 from ...likelihoods import Hinge, HingeSum
 from ...problem import Problem, Weights
-from .. import Estimate, check_effort, cumulant_correction, log_evidence, warn_if_short
-from .._paths import LabelPath, SlicePath
-from .._stepping import Walk, explore
+from .. import Estimate, check_effort, cumulant_correction, log_evidence, refined, walk_along, warn_if_short
+from .._paths import SlicePath
+from ._label_path import LabelPath
 from .chaining import chained_log_evidence
 
 __all__ = ["log_normaliser", "svm_log_evidence"]
@@ -76,9 +77,7 @@ def svm_log_evidence(
     >>> abs(estimate.value + 0.6931) < 0.1
     True
     """
-    hinge_of(problem)
-    if kind not in ("conditional", "joint", "naive"):
-        raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
+    check_evidence(problem, kind)
     rng = as_generator(rng)
     if method in ("corrected", "ep", "laplace"):
         posterior = (Laplace() if method == "laplace" else EP()).infer(problem)
@@ -155,14 +154,17 @@ def log_normaliser(
         return Estimate(float(zero.sum()) if kind == "conditional" else mean, 0.0, "exact")
     rng = as_generator(rng)
     with blas_threads_for(problem.size):
-        path = normaliser_path(problem, kind)
-        stones = explore(path, rng)
-        assert stones is not None  # levels end at one
-        walk = Walk(path, stones, None)
-        walk.refine(se, max_draws)
-    estimate = Estimate(walk.value, walk.se, method, walk.steps)
+        walk = walk_along(partial(normaliser_path, kind=kind), problem, rng, None)
+        estimate = refined(walk, method, se, max_draws)
     warn_if_short(estimate, se)
     return estimate
+
+
+def check_evidence(problem: Problem, kind: str) -> None:
+    """Refuse what is none of the three evidences."""
+    hinge_of(problem)
+    if kind not in ("conditional", "joint", "naive"):
+        raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
 
 
 def hinge_of(problem: Problem) -> Hinge:

@@ -24,7 +24,7 @@ from ...posteriors import EvidenceGradient
 from ...problem import Problem
 from .. import Estimate
 from .._bridge import variance_of_mean
-from .evidences import hinge_of, normaliser_path
+from .evidences import check_evidence, hinge_of, normaliser_path
 
 __all__ = ["DrawnGradient", "SvmGradient", "normaliser_gradient", "normaliser_slope", "svm_evidence_gradient"]
 
@@ -137,9 +137,7 @@ def svm_evidence_gradient(
     >>> abs(by_draws.value - by_ep.value) < 5 * by_draws.se
     True
     """
-    hinge_of(problem)
-    if kind not in ("conditional", "joint", "naive"):
-        raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
+    check_evidence(problem, kind)
     if method not in ("ep", "laplace", "sampled"):
         raise InvalidProblemError(f"method must be 'ep', 'laplace' or 'sampled', got {method!r}.")
     if problem.gram.rank < problem.size:

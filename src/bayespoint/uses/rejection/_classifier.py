@@ -22,6 +22,7 @@ from ..._core.random import as_generator
 from ..._core.scikit import check_method_params, check_y, num_samples, safe_indexing, safe_split
 from ..._core.typing import Array, RandomState
 from ...exceptions import InferenceWarning, InvalidProblemError
+from .._features import take_over_features
 from ..metrics import RejectionCurve, rejection_curve
 from ._labels import all_classes, common_type, in_columns, reject_label
 from .thresholds import check_settings, rows_needed, threshold_for_rate, threshold_for_risk
@@ -87,12 +88,10 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The guarantee speaks of the accepted rows as a whole, not of every class or every region. It is exact for rows drawn
-    independently, since a random sample of them is again drawn independently of the rows that the classifier is fitted
-    on. A sample of every class apart would not be: a class of a single row would never be among the calibration rows,
-    and its errors never counted. So a rare class may be unknown to the classifier; its calibration rows count as errors
-    where they are accepted. Rows that depend on each other, such as copies or several rows of one patient, are outside
-    the guarantee.
+    The guarantee speaks of the accepted rows as a whole, not of every class or every region. Since the calibration rows
+    are a plain random sample, a rare class may be unknown to the classifier; its calibration rows count as errors where
+    they are accepted. Rows that depend on each other, such as copies or several rows of one patient, are outside the
+    guarantee.
 
     Examples
     --------
@@ -144,11 +143,6 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         **params
             Such as ``sample_weight``: passed on to the classifier's `fit`, divided as the rows are. Calibration counts
             every row once.
-
-        Returns
-        -------
-        RejectingClassifier
-            The fitted classifier.
         """
         check_settings(self.rate, self.risk, self.delta)
         _check_confidence(self.confidence)
@@ -178,10 +172,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.calibration_error_ = chosen.errors / chosen.accepted if chosen.accepted else nan
         self.coverage_ = chosen.accepted / len(wrong)
         self.classes_ = classes
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(fitted, name):
-                setattr(self, name, getattr(fitted, name))
+        take_over_features(self, fitted)
         return self
 
     def _fit_part(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
@@ -190,7 +181,8 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         fitted = clone(self.estimator)
         training, rest = np.flatnonzero(~part), np.flatnonzero(part)
         _check_trainable(y, training)
-        routed = process_routing(self, "fit", **params) if _routing() else Bunch(estimator=Bunch(fit=params))
+        is_routed = get_config()["enable_metadata_routing"]
+        routed = process_routing(self, "fit", **params) if is_routed else Bunch(estimator=Bunch(fit=params))
         own = check_method_params(X, routed.estimator.fit, indices=training)
         X_training, y_training = safe_split(fitted, X, y, training)
         fitted.fit(X_training, y_training, **own)
@@ -198,46 +190,16 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return fitted, columns, safe_split(fitted, X, y, rest, training)[0], y[rest]
 
     def confidence_scores(self, X: Any) -> Array:
-        """Confidence of the classification of each row, on the scale of the threshold.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Confidence of the classification of each row, on the scale of the threshold."""
         check_is_fitted(self)
         return self._confidence(self.estimator_, self._inputs(X))
 
     def accepts(self, X: Any) -> Any:
-        """Which rows are classified; the others are rejected.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_samples,)
-        """
+        """Which rows are classified, a bool each; the others are rejected."""
         return self.confidence_scores(X) > self.threshold_
 
     def predict(self, X: Any) -> Any:
-        """The class, or `reject_label_` for rows that are rejected.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """The class of each row, or `reject_label_` if it is rejected."""
         accepted = self.accepts(X)
         labels = np.asarray(self.estimator_.predict(self._inputs(X)))
         labels = labels.astype(common_type(labels.dtype, self.reject_label_))
@@ -259,22 +221,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return in_columns(scores, self.estimator_.classes_, self.classes_, np.finfo(scores.dtype).min)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy on the rows that are accepted.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights.
-
-        Returns
-        -------
-        float
-            NaN, with a warning, if no row is accepted.
-        """
+        """Accuracy on the rows that are accepted; NaN, with a warning, if none is."""
         accepted = self.accepts(X)
         right = np.asarray(self.estimator_.predict(self._inputs(X)) == column_or_1d(y))
         weight = accepted * (1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64))
@@ -284,44 +231,16 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return float(np.average(right, weights=weight))
 
     def coverage(self, X: Any) -> float:
-        """Share of the rows that are accepted.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        float
-        """
+        """Share of the rows that are accepted."""
         return float(np.mean(self.accepts(X)))
 
     def rejection_curve(self, X: Any, y: Any) -> RejectionCurve:
-        """Error of the kept rows at every threshold; see `bayespoint.uses.rejection_curve`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        RejectionCurve
-            Named tuple ``(rate, error, threshold)``.
-        """
+        """Error of the kept rows at every threshold; see `bayespoint.uses.rejection_curve`."""
         confidence = self.confidence_scores(X)
         return rejection_curve(y, self.estimator_.predict(self._inputs(X)), confidence)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Parameters of `fit` go to the classifier.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """Parameters of `fit` go to the classifier."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
@@ -370,10 +289,6 @@ def _check_confidence(confidence: Any) -> None:
     if not (callable(confidence) or (isinstance(confidence, str) and confidence in _CONFIDENCES)):
         names = ", ".join(map(repr, _CONFIDENCES))
         raise InvalidProblemError(f"confidence must be one of {names}, or a function, got {confidence!r}.")
-
-
-def _routing() -> bool:
-    return bool(get_config().get("enable_metadata_routing", False))
 
 
 def _calibration_part(n: int, share: Any, rng: np.random.Generator) -> Any:

@@ -90,7 +90,6 @@ def threshold_for_rate(wrong: Any, confidence: Any, *, rate: float, delta: float
     Returns
     -------
     Acceptance
-        Named tuple ``(threshold, accepted, errors, bound)``.
 
     Examples
     --------
@@ -119,10 +118,8 @@ def threshold_for_risk(wrong: Any, confidence: Any, *, risk: float, delta: float
 
     Parameters
     ----------
-    wrong : array-like of bool of shape (n,)
-        Calibration rows that are classified wrongly.
-    confidence : array-like of shape (n,)
-        Of these classifications.
+    wrong, confidence
+        As for `threshold_for_rate`.
     risk : float
         Error to allow among accepted rows.
     delta : float, default=0.05
@@ -131,7 +128,7 @@ def threshold_for_risk(wrong: Any, confidence: Any, *, risk: float, delta: float
     Returns
     -------
     Acceptance
-        Named tuple ``(threshold, accepted, errors, bound)``; an infinite threshold if none is proven.
+        With an infinite threshold if none is proven.
 
     Examples
     --------
@@ -157,10 +154,8 @@ def rows_needed(risk: float, delta: float = 0.05) -> int:
 
     Parameters
     ----------
-    risk : float
-        Error to allow among accepted rows.
-    delta : float, default=0.05
-        Probability that the guarantee does not hold.
+    risk, delta : float
+        As for `threshold_for_risk`.
 
     Returns
     -------
