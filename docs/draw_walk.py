@@ -30,7 +30,8 @@ FIT = [
     (6, "engines.ep.engine", "posterior_of_state", "a GaussianPosterior with its evidence"),
     (4, "grams.views", "Exact.slope", "view.slope: the evidence in the kernel's parameters"),
     (5, "kernels.gradients", "contract_gradient", "contract_gradient"),
-    (1, "estimators._fitted", "Fitted.of", "Fitted: all that was found"),
+    (1, "estimators._fit", "conclude", "conclude"),
+    (2, "estimators._fitted", "Fitted.of", "Fitted: all that was found"),
 ]
 PREDICTION = [
     (0, "estimators._bayes_point", "BayesPointClassifier.predict_proba", "predict_proba(X)"),

@@ -303,7 +303,7 @@ def test_one_site_at_a_time_reaches_the_same_fixed_point(step, rng):
     weights = rng.choice([0.5, 1.0, 3.0], 20) if step.softness else None
     problem = model_problem(20, step, rng, dimensions=5, weights=weights)
     rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
-    state = evaluate(rows, Sites.zero(20))
+    state = evaluate(rows, Sites(*np.zeros((2, 20))))
     for _ in range(30):
         state, _ = TIGHT._sequential(rows, state)
     assert state.error < 1e-7

@@ -76,7 +76,7 @@ class EP(Engine):
         if hard.any() and not problem.diag[hard].all():
             problem.raise_if_empty()
         rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
-        sites = nothing = Sites.zero(problem.size)
+        sites = nothing = Sites(*np.zeros((2, problem.size)))
         if start is not None:
             sites = Sites(start.tau / rows.copies, start.nu / rows.copies)
         with blas_threads_for(problem.size):
@@ -143,7 +143,7 @@ def _copies_in_turn(rows: SiteRows, i: int, mean: float, var: float, tau: float,
         precision = 1 / var - tau
         if not precision > 0:
             break
-        _, t, v = rows.match(np.array([(mean / var - nu) / precision]), np.array([1 / precision]), one)
+        _, t, v = rows.site(np.array([(mean / var - nu) / precision]), np.array([1 / precision]), one)
         d_tau, d_nu = copies / turns * (t[0] - tau), copies / turns * (v[0] - nu)
         grown = 1 + d_tau * var
         if not (np.isfinite(d_tau + d_nu) and grown > 1e-8):

@@ -44,7 +44,7 @@ class SiteRows(NamedTuple):
         """Number of rows."""
         return len(self.y)
 
-    def match(self, cavity_mean: Array, cavity_var: Array, some: Any = slice(None)) -> tuple[Array, Array, Array]:
+    def site(self, cavity_mean: Array, cavity_var: Array, some: Any = slice(None)) -> tuple[Array, Array, Array]:
         """Log-normalisers, and sites on the latents, or on that part of them that the Gram matrix has.
 
         The likelihood sees the latent with its residual; a site of precision tau there is one of precision
@@ -63,11 +63,6 @@ class Sites(NamedTuple):
 
     tau: Array
     nu: Array
-
-    @classmethod
-    def zero(cls, n: int) -> Sites:
-        """Sites that say nothing."""
-        return cls(np.zeros(n), np.zeros(n))
 
     def towards(self, other: Sites, step: float) -> Sites:
         """A part of the way to other sites."""
@@ -115,7 +110,7 @@ def matched(rows: SiteRows, sites: Sites, mean: Array, var: Array, gaussian: Any
     if not (np.all(var > 0) and np.all(cavity_precision > 0) and np.isfinite(cavity_mean).all()):
         return None
     cavity_var = 1 / cavity_precision
-    log_z, new_tau, new_nu = rows.match(cavity_mean, cavity_var)  # lines 6 to 8
+    log_z, new_tau, new_nu = rows.site(cavity_mean, cavity_var)  # lines 6 to 8
     target = Sites(np.maximum(new_tau, 0.0) if rows.likelihood.is_log_concave else new_tau, new_nu)
     if not (np.isfinite(target.tau).all() and np.isfinite(target.nu).all()):
         return None
