@@ -123,7 +123,7 @@ def test_the_default_fit_compiles_nothing():
         "from sklearn.datasets import load_iris\n"
         "from bayespoint import BayesPointClassifier\n"
         "X, y = load_iris(return_X_y=True)\n"
-        "BayesPointClassifier().fit(X[::5], y[::5]).predict_proba(X)"
+        "BayesPointClassifier(None).fit(X[::5], y[::5]).predict_proba(X)"
     )
     assert not loaded & {"numba", "llvmlite", "matplotlib"}
 

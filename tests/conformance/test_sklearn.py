@@ -4,12 +4,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
 
 CONFIGURATIONS = [
-    BayesPointClassifier(),
-    BayesPointClassifier(optimizer=None),
+    BayesPointClassifier(None),
+    BayesPointClassifier(None, optimizer=None),
     BayesPointClassifier("linear", optimizer=None),
     BayesPointClassifier("precomputed", optimizer=None),
-    BayesPointClassifier(noise=0.05, softness=0.5, optimizer=None),
-    BayesPointClassifier(class_weight="balanced", optimizer=None),
+    BayesPointClassifier(None, noise=0.05, softness=0.5, optimizer=None),
+    BayesPointClassifier(None, class_weight="balanced", optimizer=None),
     BayesianSVC(),
     BayesianSVC(2.0, probability="map"),
     BayesianSVC(probability="mean", class_weight="balanced"),

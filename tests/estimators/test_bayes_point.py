@@ -79,7 +79,7 @@ def test_swapping_the_classes_swaps_the_columns(blobs):
 
 def test_several_classes_share_one_kernel_chosen_by_the_sum_of_evidences(triplets):
     X, y = triplets
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     assert len(model.posterior_) == 3
     grams = [posterior.problem.dense for posterior in model.posterior_]
     np.testing.assert_array_equal(grams[0], grams[2])
@@ -216,7 +216,7 @@ def test_a_hard_boundary_does_not_see_the_scale_of_the_kernel(rng):
 
 def test_tuning_raises_the_evidence(blobs):
     X, y = blobs
-    tuned, given = BayesPointClassifier().fit(X, y), fixed().fit(X, y)
+    tuned, given = BayesPointClassifier(None).fit(X, y), fixed().fit(X, y)
     assert tuned.log_evidence_ > given.log_evidence_
     assert given.bias_ == 1.0
     assert tuned.kernel_ != given.kernel_
@@ -242,9 +242,9 @@ def test_a_bias_of_zero_stays_zero(blobs):
 
 def test_the_same_seed_gives_the_same_fit(blobs):
     X, y = blobs
-    a, b = (BayesPointClassifier(n_restarts=2, random_state=3).fit(X, y) for _ in range(2))
+    a, b = (BayesPointClassifier(None, n_restarts=2, random_state=3).fit(X, y) for _ in range(2))
     assert_same_predictions(a, b, X, 0)
-    assert a.log_evidence_ >= BayesPointClassifier().fit(X, y).log_evidence_ - 1e-6
+    assert a.log_evidence_ >= BayesPointClassifier(None).fit(X, y).log_evidence_ - 1e-6
 
 
 def test_jobs_change_nothing(triplets):
@@ -281,7 +281,7 @@ def test_callbacks_follow_the_fit_and_see_a_fitted_estimator(blobs):
     callback = pytest.importorskip("sklearn.callback", reason="came with scikit-learn 1.9")
     recorder = Recorder()
     assert isinstance(recorder, callback.FitCallback)
-    model = BayesPointClassifier().set_callbacks(recorder).fit(X, y)
+    model = BayesPointClassifier(None).set_callbacks(recorder).fit(X, y)
     assert recorder.events[:2] == ["setup", "begin fit"]
     assert recorder.events[-2:] == ["end fit", "teardown"]
     assert recorder.events.count("end evidence iteration") > 1
@@ -292,8 +292,8 @@ def test_callbacks_follow_the_fit_and_see_a_fitted_estimator(blobs):
 def test_a_callback_can_stop_the_fit_early(blobs):
     pytest.importorskip("sklearn.callback", reason="came with scikit-learn 1.9")
     X, y = blobs
-    stopped = BayesPointClassifier(n_restarts=3, random_state=0).set_callbacks(Recorder(stop_after=1)).fit(X, y)
-    full = BayesPointClassifier(n_restarts=3, random_state=0).fit(X, y)
+    stopped = BayesPointClassifier(None, n_restarts=3, random_state=0).set_callbacks(Recorder(stop_after=1)).fit(X, y)
+    full = BayesPointClassifier(None, n_restarts=3, random_state=0).fit(X, y)
     assert stopped.log_evidence_ < full.log_evidence_
     assert stopped.predict(X).shape == (40,)
 
@@ -304,7 +304,7 @@ def test_a_callback_can_stop_the_fit_early(blobs):
 def test_predicting_before_fitting_is_refused(blobs):
     for method in ("predict", "predict_proba", "decision_function", "latent"):
         with pytest.raises(NotFittedError):
-            getattr(BayesPointClassifier(), method)(blobs[0])
+            getattr(BayesPointClassifier(None), method)(blobs[0])
 
 
 @pytest.mark.parametrize(
@@ -351,21 +351,21 @@ def with_entry(value):
 )
 def test_bad_data_are_refused_in_one_sentence(spoil, message, blobs):
     with pytest.raises(ValueError, match=message):
-        BayesPointClassifier().fit(*spoil(*blobs))
+        BayesPointClassifier(None).fit(*spoil(*blobs))
 
 
 def test_weights_that_leave_one_class_are_refused(blobs):
     X, y = blobs
     with pytest.raises(ValueError, match=r"needs at least two classes, got 1 class \[.*1.*\] in 20 of 40 rows"):
-        BayesPointClassifier().fit(X, y, sample_weight=y)
+        BayesPointClassifier(None).fit(X, y, sample_weight=y)
     with pytest.raises(ValueError, match=r"got 0 class|[Zz]ero"):
-        BayesPointClassifier().fit(X, y, sample_weight=0 * y)
+        BayesPointClassifier(None).fit(X, y, sample_weight=0 * y)
 
 
 def test_negative_weights_are_refused(blobs):
     X, y = blobs
     with pytest.raises(ValueError, match=r"[Nn]egative values"):
-        BayesPointClassifier().fit(X, y, sample_weight=-np.ones(40))
+        BayesPointClassifier(None).fit(X, y, sample_weight=-np.ones(40))
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_duplicate_rows_with_both_labels_are_named(optimizer, blobs):
     X, y = blobs
     X = np.vstack([X, X[3]])
     with pytest.raises(EmptyVersionSpaceError, match="rows 3 and 40 are the same point with different labels"):
-        BayesPointClassifier(softness=0, optimizer=optimizer).fit(X, np.r_[y, 1 - y[3]])
+        BayesPointClassifier(None, softness=0, optimizer=optimizer).fit(X, np.r_[y, 1 - y[3]])
 
 
 def test_a_constant_feature_is_mentioned(blobs):
@@ -408,7 +408,7 @@ def test_a_constant_feature_is_mentioned(blobs):
 
 @pytest.mark.parametrize("softness", [0.0, 1.0])
 def test_two_rows_are_enough(softness):
-    model = BayesPointClassifier(softness=softness).fit([[0.0], [1.0]], ["a", "b"])
+    model = BayesPointClassifier(None, softness=softness).fit([[0.0], [1.0]], ["a", "b"])
     assert list(model.predict([[-0.5], [1.5]])) == ["a", "b"]
 
 

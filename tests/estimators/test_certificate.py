@@ -124,7 +124,7 @@ def test_draws_are_certified_as_a_vote(likelihood, rng):
 
 @pytest.mark.parametrize(
     "model",
-    [BayesPointClassifier(), BayesPointClassifier(RBF(1.0), bias=0), BayesPointClassifier(RBF(1.0, "fixed"))],
+    [BayesPointClassifier(None), BayesPointClassifier(RBF(1.0), bias=0), BayesPointClassifier(RBF(1.0, "fixed"))],
     ids=str,
 )
 def test_a_tuned_kernel_is_refused(model, blobs):
@@ -294,7 +294,7 @@ def test_a_test_set_gives_a_second_bound(blobs, rng):
     labels = np.array(["no", "yes"])
     new_y = rng.integers(0, 2, 50)
     new = rng.normal(size=(50, 2)) + 1.2 * new_y[:, None]
-    for model, options in [(fixed(), {}), (BayesPointClassifier(random_state=0), {"prior_fraction": 0.5})]:
+    for model, options in [(fixed(), {}), (BayesPointClassifier(None, random_state=0), {"prior_fraction": 0.5})]:
         certificate = model.fit(X, labels[y]).certificate(0.1, X_test=new, y_test=list(labels[new_y]), **options)
         errors = np.sum(certificate.classifier.predict(new) != labels[new_y])
         assert certificate.held_out == binomial_bound(int(errors), 50, 0.1)
@@ -350,10 +350,10 @@ def test_a_fixed_kernel_is_certified_as_it_is(fraction, blobs, seed):
 
 def test_a_tuned_kernel_comes_with_its_own_classifier(blobs, seed):
     X, y = blobs
-    model = BayesPointClassifier(noise="evidence", random_state=seed).fit(X, y)
+    model = BayesPointClassifier(None, noise="evidence", random_state=seed).fit(X, y)
     certificate = model.certificate(prior_fraction=0.5)
     rows = part_of(40, 0.5, seed)
-    part = BayesPointClassifier(noise="evidence", random_state=seed).fit(X[rows], y[rows])
+    part = BayesPointClassifier(None, noise="evidence", random_state=seed).fit(X[rows], y[rows])
     other = certificate.classifier
     assert other is not model
     np.testing.assert_allclose(other.kernel_.theta, part.kernel_.theta, atol=1e-6)
@@ -383,7 +383,7 @@ def test_labels_of_the_bound_do_not_reach_the_prior(blobs):
     turned = 1 - y
     turned[rows] = y[rows]
     for model in (
-        BayesPointClassifier(random_state=0),
+        BayesPointClassifier(None, random_state=0),
         BayesPointClassifier("linear", noise="evidence", random_state=0),
     ):
         a, b = (clone(model).fit(X, labels).certificate(prior_fraction=0.5).classifier for labels in (y, turned))
@@ -421,12 +421,12 @@ def test_weights_go_with_their_rows(blobs, rng):
     X, y = blobs
     weight = rng.integers(1, 4, 40)
     rows = part_of(40, 0.5, 0)
-    for model in (fixed(random_state=0), BayesPointClassifier(random_state=0)):
+    for model in (fixed(random_state=0), BayesPointClassifier(None, random_state=0)):
         certificate = clone(model).fit(X, y, sample_weight=weight).certificate(prior_fraction=0.5)
         assert_certified_with(certificate, clone(model).fit(X[rows], y[rows], sample_weight=weight[rows]), rows)
 
 
-@pytest.mark.parametrize("model", [fixed(random_state=0), BayesPointClassifier(random_state=0)], ids=["fixed", "tuned"])
+@pytest.mark.parametrize("model", [fixed(random_state=0), BayesPointClassifier(None, random_state=0)], ids=["fixed", "tuned"])
 def test_several_classes_have_a_learned_prior_too(model, triplets):
     X, y = triplets
     labels = np.array(["one", "three", "two"])
@@ -443,7 +443,7 @@ def test_a_class_may_be_missing_among_the_prior_rows(triplets):
     rows = part_of(45, 0.2, 0)
     y = np.where(np.isin(np.arange(45), rows) & (y == 2), 0, y)
     assert 2 not in y[rows]
-    certificate = BayesPointClassifier(random_state=0).fit(X, y).certificate(prior_fraction=0.2)
+    certificate = BayesPointClassifier(None, random_state=0).fit(X, y).certificate(prior_fraction=0.2)
     assert list(certificate.classifier.classes_) == [0, 1, 2]
     assert certificate.classifier.predict_proba(X).shape == (45, 3)
 
@@ -525,7 +525,7 @@ def test_a_certificate_changes_nothing(options, tuned, blobs):
     if tuned and not options:
         pytest.skip("refused")
     X, y = blobs
-    model = (BayesPointClassifier(random_state=0) if tuned else fixed(random_state=0)).fit(X, y)
+    model = (BayesPointClassifier(None, random_state=0) if tuned else fixed(random_state=0)).fit(X, y)
     before, proba = dict(vars(model)), model.predict_proba(X)
     certificate = model.certificate(X_test=X, y_test=y, **options)
     assert vars(model).keys() == before.keys()
@@ -537,7 +537,7 @@ def test_a_certificate_changes_nothing(options, tuned, blobs):
 @pytest.mark.parametrize("tuned", [False, True])
 def test_model_and_certificate_survive_pickling_and_cloning(tuned, blobs):
     X, y = blobs
-    model = (BayesPointClassifier(random_state=0) if tuned else fixed(random_state=0)).fit(X, y)
+    model = (BayesPointClassifier(None, random_state=0) if tuned else fixed(random_state=0)).fit(X, y)
     certificate = model.certificate(prior_fraction=0.5)
     again = pickle.loads(pickle.dumps(certificate))
     assert (again.bayes_point, again.gibbs, again.basis) == (
@@ -554,7 +554,7 @@ def test_model_and_certificate_survive_pickling_and_cloning(tuned, blobs):
 
 def test_the_engine_and_its_settings_are_kept(blobs):
     X, y = blobs
-    model = BayesPointClassifier(engine=EP(tolerance=1e-9), random_state=0).fit(X, y)
+    model = BayesPointClassifier(None, engine=EP(tolerance=1e-9), random_state=0).fit(X, y)
     assert model.certificate(prior_fraction=0.5).classifier.engine is not None
     assert model.certificate(prior_fraction=0.5).classifier.get_params()["engine"] == EP(tolerance=1e-9)
 
@@ -570,7 +570,7 @@ def exact_log_evidence(problem):
 
 def test_the_evidence_of_expectation_propagation_is_the_one_that_chose_the_kernel(blobs, triplets):
     for X, y in (blobs, triplets):
-        model = BayesPointClassifier().fit(X, y)
+        model = BayesPointClassifier(None).fit(X, y)
         estimate = model.log_evidence()
         assert estimate == model.log_evidence("ep")
         assert (estimate.value, estimate.se, estimate.method) == (model.log_evidence_, None, "ep")

@@ -81,7 +81,7 @@ def test_too_many_rows_for_too_few_landmarks_are_warned_about(rng, monkeypatch):
 def test_tuning_on_landmarks_ends_near_the_exact_tuning(rng):
     X, y = waves(rng, 500)
     new, labels = waves(rng, 2000)
-    exact, low = (BayesPointClassifier(max_rank=r).fit(X, y) for r in (None, 150))
+    exact, low = (BayesPointClassifier(None, max_rank=r).fit(X, y) for r in (None, 150))
     assert low.approximation_.rank <= 150
     assert low.log_evidence_ == pytest.approx(exact.log_evidence_, abs=1.0)
     losses = [log_loss(labels, model.predict_proba(new)) for model in (exact, low)]
@@ -135,7 +135,7 @@ def test_landmarks_void_a_certificate_unless_they_are_chosen_on_other_rows(rng):
 def test_a_wrong_rank_is_one_clear_sentence(value, rng):
     X, y = waves(rng, 30)
     with pytest.raises(InvalidProblemError, match="max_rank must be 'auto', None or a whole number"):
-        BayesPointClassifier(max_rank=value).fit(X, y)
+        BayesPointClassifier(None, max_rank=value).fit(X, y)
 
 
 def test_predictions_come_in_blocks(rng, monkeypatch):
@@ -143,7 +143,7 @@ def test_predictions_come_in_blocks(rng, monkeypatch):
 
     X, y = waves(rng, 60)
     new, _ = waves(rng, 2500)
-    model = BayesPointClassifier(optimizer=None).fit(X, y)
+    model = BayesPointClassifier(None, optimizer=None).fit(X, y)
     whole = model.predict_proba(new), model.latent(new).variance
     monkeypatch.setattr(_fitted, "_VALUES", 1)
     np.testing.assert_allclose(model.predict_proba(new), whole[0], atol=1e-12)

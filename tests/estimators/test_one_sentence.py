@@ -188,13 +188,13 @@ def test_a_class_is_no_engine(plane, estimator, engine):
 @pytest.mark.parametrize(
     ("model", "match"),
     [
-        (BayesPointClassifier(n_restarts=-1), r"n_restarts must be a whole number of at least 0, got -1\."),
-        (BayesPointClassifier(n_restarts=0.5), r"n_restarts must be a whole number of at least 0, got 0\.5\."),
+        (BayesPointClassifier(None, n_restarts=-1), r"n_restarts must be a whole number of at least 0, got -1\."),
+        (BayesPointClassifier(None, n_restarts=0.5), r"n_restarts must be a whole number of at least 0, got 0\.5\."),
         (BayesianSVC(n_restarts="x"), r"n_restarts must be a whole number"),
         (BayesianSVC(degree=2.5), r"degree must be a whole number"),
         (BayesianSVC(coef0=-1.0), r"coef0 must be at least 0"),
-        (BayesPointClassifier(max_rank=0), r"max_rank must be"),
-        (BayesPointClassifier(decision="nonsense"), r"decision must be"),
+        (BayesPointClassifier(None, max_rank=0), r"max_rank must be"),
+        (BayesPointClassifier(None, decision="nonsense"), r"decision must be"),
         (GaussianMarginClassifier(tune={"eta": 0.9}), r"A grid to tune has lists of values"),
         (GaussianMarginClassifier(tune={"eta": [0.9, 2.0]}), r"eta must be at least 0\.5"),
     ],
@@ -222,10 +222,10 @@ def test_memory_is_asked_for_before_it_is_taken(plane, monkeypatch):
         with pytest.raises(InvalidProblemError, match=match):
             engine.infer(low_rank)
     with pytest.raises(InvalidProblemError, match=match):
-        BayesPointClassifier(max_rank=None).fit(X, y)
+        BayesPointClassifier(None, max_rank=None).fit(X, y)
     assert EP().infer(low_rank).log_evidence < 0
     monkeypatch.setattr(_memory, "_free_bytes", lambda: 3 * 8 * 20 * 20)
-    BayesPointClassifier(max_rank=None, optimizer=None).fit(X, y)
+    BayesPointClassifier(None, max_rank=None, optimizer=None).fit(X, y)
 
 
 def test_the_climb_does_not_begin_before_the_billiard_has_room(plane, monkeypatch):

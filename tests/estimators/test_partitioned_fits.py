@@ -55,10 +55,10 @@ def test_weights_of_rows_and_classes(rows, rng):
 def test_landmarks_and_kernel_from_a_sample(rng):
     X = rng.uniform(-2, 2, size=(1200, 2))
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(1200) > 0
-    model = BayesPointClassifier(max_rank=100).fit(*lazy(X, y))
+    model = BayesPointClassifier(None, max_rank=100).fit(*lazy(X, y))
     assert model.approximation_.rank <= 100
     assert model.score(X, y) > 0.88
-    whole = BayesPointClassifier(max_rank=100).fit(X, y)
+    whole = BayesPointClassifier(None, max_rank=100).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=0.15)
 
 
@@ -113,8 +113,8 @@ def test_the_sample_has_the_weights_of_the_rows(rows, rng):
     X, y = rows
     weights = rng.integers(0, 4, size=1500).astype(float)
     X = X * np.where(weights > 2, 3.0, 1.0)[:, None]
-    whole = BayesPointClassifier(optimizer=None, max_rank=50).fit(X, y, sample_weight=weights)
-    model = BayesPointClassifier(optimizer=None, max_rank=50).fit(*lazy(X, y), sample_weight=weights)
+    whole = BayesPointClassifier(None, optimizer=None, max_rank=50).fit(X, y, sample_weight=weights)
+    model = BayesPointClassifier(None, optimizer=None, max_rank=50).fit(*lazy(X, y), sample_weight=weights)
     assert model.kernel_ == whole.kernel_
 
 
@@ -142,6 +142,6 @@ def test_bad_input_is_one_clear_sentence_and_loses_nothing(rows):
         model.fit(lazy(X, y)[0], y[:10])
     np.testing.assert_array_equal(model.predict_proba(X), before)
     with pytest.raises(InvalidProblemError, match="engine='ep'"):
-        BayesPointClassifier(engine=Billiard()).fit(*lazy(X, y))
+        BayesPointClassifier(None, engine=Billiard()).fit(*lazy(X, y))
     with pytest.raises(InvalidProblemError, match="does not take arrays of dask"):
         BayesianSVC().fit(*lazy(X, y))

@@ -74,7 +74,7 @@ def test_more_permutations_later(digits):
     again = pickle.loads(pickle.dumps(twice))
     np.testing.assert_array_equal(again.predict(X), twice.predict(X))
     with pytest.raises(InvalidProblemError, match="engine='perceptron'"):
-        BayesPointClassifier(optimizer=None).fit(train, labels > 4).add_permutations(1)
+        BayesPointClassifier(None, optimizer=None).fit(train, labels > 4).add_permutations(1)
 
 
 @pytest.mark.filterwarnings("ignore:.*raise softness")  # a tuned amplitude leaves little softness beside it
@@ -82,13 +82,13 @@ def test_two_classes_soft_and_tuned(rng, monkeypatch):
     monkeypatch.setattr("bayespoint.estimators._fit._SAMPLED", 150)
     X = rng.standard_normal((500, 2))
     y = np.where(X[:, 0] ** 2 + X[:, 1] + 0.3 * rng.standard_normal(500) > 1, "yes", "no")
-    model = BayesPointClassifier(engine=Perceptrons(permutations=5, max_epochs=200), random_state=0).fit(X, y)
+    model = BayesPointClassifier(None, engine=Perceptrons(permutations=5, max_epochs=200), random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
     proba = model.predict_proba(X)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
     assert log_loss(y, proba) < 0.45
-    vote = BayesPointClassifier(engine=Perceptrons(permutations=5), decision="vote", random_state=0).fit(X, y)
+    vote = BayesPointClassifier(None, engine=Perceptrons(permutations=5), decision="vote", random_state=0).fit(X, y)
     assert vote.score(X, y) > 0.9
 
 

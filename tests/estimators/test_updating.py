@@ -132,9 +132,9 @@ def test_what_cannot_be_updated_is_one_clear_sentence(rng):
     with pytest.raises(InvalidProblemError, match="expectation propagation or exact draws"):
         updated(BayesPointClassifier(RBF(1.0), engine="perceptron", optimizer=None).fit(X, y), X[:1], y[:1])
     with pytest.raises(InvalidProblemError, match="Classes have weights"):
-        updated(BayesPointClassifier(optimizer=None, class_weight="balanced").fit(X, y), X[:1], y[:1])
+        updated(BayesPointClassifier(None, optimizer=None, class_weight="balanced").fit(X, y), X[:1], y[:1])
     with pytest.raises(ValueError, match="not among the declared classes"):
-        updated(BayesPointClassifier(optimizer=None).fit(X, y), X[:1], [7])
+        updated(BayesPointClassifier(None, optimizer=None).fit(X, y), X[:1], [7])
 
 
 def test_draws_with_landmarks_keep_their_residuals(rng):

@@ -9,8 +9,8 @@ from sklearn.metrics import balanced_accuracy_score
 from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
 
 TUNED = [
-    BayesPointClassifier(),
-    BayesPointClassifier(noise="evidence"),
+    BayesPointClassifier(None),
+    BayesPointClassifier(None, noise="evidence"),
     BayesianSVC(optimizer="evidence", evidence="naive"),
 ]
 
@@ -78,6 +78,6 @@ def test_balanced_classes_are_told_apart_as_well_as_by_logistic_regression():
         return balanced_accuracy_score(y_new, model.fit(X, y, **options).predict(X_new))
 
     level = accuracy(LogisticRegression(class_weight="balanced"))
-    assert accuracy(BayesPointClassifier(class_weight="balanced")) > level - 0.05
+    assert accuracy(BayesPointClassifier(None, class_weight="balanced")) > level - 0.05
     counted = np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean()))  # the same weights, as if rows had been repeated
-    assert accuracy(BayesPointClassifier(), sample_weight=counted) < level - 0.1
+    assert accuracy(BayesPointClassifier(None), sample_weight=counted) < level - 0.1

@@ -29,7 +29,7 @@ def test_reliability(rng):
 def test_reliability_of_estimators_in_the_same_axes(blobs, triplets, plt):
     X, y = blobs
     names = np.array(["no", "yes"])[y]
-    first = ReliabilityDisplay.from_estimator(BayesPointClassifier().fit(X, names), X, names, n_bins=4)
+    first = ReliabilityDisplay.from_estimator(BayesPointClassifier(None).fit(X, names), X, names, n_bins=4)
     assert first.axes_[1].get_xlabel() == "predicted probability of class yes"
     second = ReliabilityDisplay.from_estimator(LogisticRegression().fit(X, names), X, names, n_bins=4, ax=first.axes_)
     assert second.figure_ is first.figure_
@@ -38,7 +38,7 @@ def test_reliability_of_estimators_in_the_same_axes(blobs, triplets, plt):
     assert legend == ["BayesPointClassifier", "LogisticRegression"]
     X, y = triplets
     _, ax = plt.subplots()
-    display = ReliabilityDisplay.from_estimator(BayesPointClassifier().fit(X, y), X, y, n_bins=4, ax=ax)
+    display = ReliabilityDisplay.from_estimator(BayesPointClassifier(None).fit(X, y), X, y, n_bins=4, ax=ax)
     assert display.axes_ == [ax]
     assert display.counts_ is None
     assert ax.get_xlabel() == "predicted probability of the most probable class"
@@ -48,7 +48,7 @@ def test_reliability_of_estimators_in_the_same_axes(blobs, triplets, plt):
 
 def test_rejection(blobs, plt):
     X, y = blobs
-    model = BayesPointClassifier().fit(X[::2], y[::2])
+    model = BayesPointClassifier(None).fit(X[::2], y[::2])
     display = RejectionCurveDisplay.from_estimator(model, X, y)
     curve = rejection_curve(y, model.predict(X), model.predict_proba(X).max(axis=1))
     np.testing.assert_allclose(display.line_.get_xdata(), curve.rate)

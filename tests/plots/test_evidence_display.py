@@ -12,7 +12,7 @@ from bayespoint.plots import EvidenceSurfaceDisplay
 
 def test_every_point_is_a_fit(blobs):
     X, y = blobs
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     display = EvidenceSurfaceDisplay.from_estimator(model, X, y, n_points=3, span=4.0)
     assert display.log_evidence[1, 1] == pytest.approx(model.log_evidence_, abs=1e-5)
     for j in range(3):
@@ -55,7 +55,7 @@ def test_names(blobs):
 
 def test_pipeline_classes_and_machines(triplets):
     X, y = triplets
-    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier()).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier(None)).fit(X, y)
     display = EvidenceSurfaceDisplay.from_estimator(pipeline, X, y, n_points=3)
     assert display.log_evidence[1, 1] == pytest.approx(pipeline[-1].log_evidence_, abs=1e-3)
     machine = BayesianSVC(C=2.0).fit(X, y)
@@ -65,7 +65,7 @@ def test_pipeline_classes_and_machines(triplets):
 
 def test_what_it_refuses(blobs):
     X, y = blobs
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     for options, message in (
         ({"parameters": (0, 0)}, "two different ones"),
         ({"parameters": (0, 9)}, "no free parameter 9"),

@@ -22,7 +22,7 @@ def grid(display):
 @pytest.mark.parametrize("engine", ["ep", "sample"])
 def test_draws_are_those_of_the_classifier(engine, blobs):
     X, y = blobs
-    model = BayesPointClassifier(engine=engine, random_state=0).fit(X, y)
+    model = BayesPointClassifier(None, engine=engine, random_state=0).fit(X, y)
     display = DecisionBoundariesDisplay.from_estimator(model, X, y, n_draws=3, n_points=6, random_state=5)
     np.testing.assert_array_equal(display.draws.reshape(3, -1), model.sample_latent(grid(display), 3, random_state=5))
     np.testing.assert_array_equal(display.mean.ravel(), model.latent(grid(display)).mean)
@@ -33,7 +33,7 @@ def test_draws_are_those_of_the_classifier(engine, blobs):
 @pytest.mark.parametrize("engine", ["ep", "sample", "perceptron"])
 def test_boundaries(engine, blobs, plt):
     X, y = blobs
-    model = BayesPointClassifier(engine=engine, random_state=0).fit(X, y)
+    model = BayesPointClassifier(None, engine=engine, random_state=0).fit(X, y)
     _, ax = plt.subplots()
     display = DecisionBoundariesDisplay.from_estimator(model, X, y, n_draws=7, n_points=30, ax=ax)
     assert display.ax_ is ax
@@ -48,7 +48,7 @@ def test_boundaries(engine, blobs, plt):
 
 def test_a_boundary_that_is_not_there(blobs):
     X, y = blobs
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     display = DecisionBoundariesDisplay.from_estimator(model, X[:2] + 1e3, n_draws=3, n_points=4)
     far = DecisionBoundariesDisplay(display.x0, display.x1, np.ones((3, 4, 4)), np.ones((4, 4))).plot()
     assert far.boundaries_ == []
@@ -59,7 +59,7 @@ def test_a_boundary_that_is_not_there(blobs):
 def test_pipelines_and_frames(show, blobs):
     X, y = blobs
     frame = pd.DataFrame(X * [1, 1000] + [5, 0], columns=["age", "income"])
-    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier()).fit(frame, y)
+    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier(None)).fit(frame, y)
     display = show.from_estimator(pipeline, frame, y, n_points=10)
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("age", "income")
     low, high = display.ax_.get_ylim()
@@ -73,7 +73,7 @@ def test_pipelines_and_frames(show, blobs):
 
 def test_what_boundaries_refuse(blobs, triplets):
     X, y = blobs
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     for bad, message in (
         (lambda: DecisionBoundariesDisplay.from_estimator(model, X, y, n_draws=0), "n_draws must be at least 1"),
         (lambda: DecisionBoundariesDisplay.from_estimator(model, X, y, n_points=1), "n_points must be at least 2"),
@@ -81,7 +81,7 @@ def test_what_boundaries_refuse(blobs, triplets):
         (lambda: DecisionBoundariesDisplay.from_estimator(model, np.ones((3, 4))), "rows of two features"),
         (lambda: DecisionBoundariesDisplay.from_estimator(LogisticRegression().fit(X, y), X), "has no posterior"),
         (
-            lambda: DecisionBoundariesDisplay.from_estimator(BayesPointClassifier().fit(*triplets), X),
+            lambda: DecisionBoundariesDisplay.from_estimator(BayesPointClassifier(None).fit(*triplets), X),
             "for two classes, the classifier has 3",
         ),
     ):
@@ -94,7 +94,7 @@ def test_what_boundaries_refuse(blobs, triplets):
 
 def test_probabilities_and_uncertainty(blobs):
     X, y = blobs
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     display = ProbabilitySurfaceDisplay.from_estimator(model, X, y, n_points=25)
     proba = model.predict_proba(grid(display))
     np.testing.assert_allclose(display.proba.ravel(), proba[:, 1])
@@ -109,14 +109,14 @@ def test_probabilities_and_uncertainty(blobs):
 
 def test_the_line_of_one_half_separates_predictions(blobs):
     X, y = blobs
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     display = ProbabilitySurfaceDisplay.from_estimator(model, X, y, n_points=25, uncertainty=None)
     np.testing.assert_array_equal(display.proba.ravel() > 0.5, model.predict(grid(display)) == 1)
 
 
 def test_one_class_of_three(triplets, plt):
     X, y = triplets
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     _, axes = plt.subplots(1, 2)
     display = ProbabilitySurfaceDisplay.from_estimator(model, X, y, class_of_interest=2, n_points=12, ax=axes)
     assert display.axes_ == list(axes)
@@ -143,7 +143,7 @@ def test_a_sure_classifier_has_no_lines():
 
 def test_what_probabilities_refuse(blobs, plt):
     X, y = blobs
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     with pytest.raises(ValueError, match=r"class_of_interest must be one of \[0, 1\], got 3"):
         ProbabilitySurfaceDisplay.from_estimator(model, X, y, class_of_interest=3)
     with pytest.raises(ValueError, match="uncertainty must be one of 'sd', 'entropy', None, got 'iqr'"):

@@ -167,7 +167,7 @@ def test_real_data_drawn_again_and_again(name, rng, record_property):
     X, y = arrays["X"].astype(float), arrays["y"]
     order = rng.permutation(len(y))
     X, y = X[order], y[order]
-    inner = make_pipeline(StandardScaler(), BayesPointClassifier(noise=0.02)).fit(X[:400], y[:400])
+    inner = make_pipeline(StandardScaler(), BayesPointClassifier(None, noise=0.02)).fit(X[:400], y[:400])
     X, y = X[400:], y[400:]
     wrong, confidence = inner.predict(X) != y, inner.predict_proba(X).max(axis=1)
     proven, plain = [], []

@@ -116,7 +116,7 @@ def test_an_interrupted_climb_says_where_it_stopped(data, monkeypatch):
 
 def test_an_interrupted_fit_leaves_the_estimator_as_it_was(blobs, monkeypatch):
     X, y = blobs
-    classifier = BayesPointClassifier()
+    classifier = BayesPointClassifier(None)
     monkeypatch.setattr(Interrupted, "runs", 0)
     with pytest.raises(KeyboardInterrupt, match="as it was before fit"):
         classifier.set_params(engine=Interrupted()).fit(X, y)

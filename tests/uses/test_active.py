@@ -130,7 +130,7 @@ def test_a_batch_does_not_ask_the_same_twice(pool, model):
 def test_a_learner_asks_and_is_told(few, pool, monkeypatch):
     monkeypatch.setattr("bayespoint.uses.active._FEW", few)
     X, y = pool
-    learner = ActiveLearner(BayesPointClassifier(), X[:10], y[:10], random_state=0)
+    learner = ActiveLearner(BayesPointClassifier(None), X[:10], y[:10], random_state=0)
     free = np.arange(10, 400)
     sizes = []
     for _ in range(20):
@@ -163,7 +163,7 @@ def test_a_surprise_is_learned_and_a_failure_loses_nothing(pool):
 
 def test_a_learner_at_the_end_of_a_pipeline(pool):
     X, y = pool
-    learner = ActiveLearner(make_pipeline(StandardScaler(), BayesPointClassifier(optimizer=None)), X[:55], y[:55])
+    learner = ActiveLearner(make_pipeline(StandardScaler(), BayesPointClassifier(None, optimizer=None)), X[:55], y[:55])
     rows = learner.ask(X, 2)
     learner.tell(X[rows], y[rows])
     assert len(learner.y) == 57
@@ -193,9 +193,9 @@ def test_strategies_of_scikit_activeml_take_the_classifier(pool):
     X, y = pool
     labels = np.full(400, np.nan)
     labels[:20] = y[:20] == "up"
-    classifier = SklearnClassifier(BayesPointClassifier(optimizer=None), classes=[0.0, 1.0])
+    classifier = SklearnClassifier(BayesPointClassifier(None, optimizer=None), classes=[0.0, 1.0])
     rows = UncertaintySampling(method="entropy", random_state=0).query(X, labels, clf=classifier)
-    ours = BayesPointClassifier(optimizer=None).fit(X[:20], labels[:20])
+    ours = BayesPointClassifier(None, optimizer=None).fit(X[:20], labels[:20])
     assert rows[0] - 20 == query(ours, X[20:], strategy="entropy")[0]
 
 

@@ -110,7 +110,7 @@ def test_draws_agree_with_expectation_propagation_and_with_leaving_one_out(two_b
 
 def test_flipped_rows_come_first(two_blobs):
     X, y, wrong = two_blobs
-    errors = find_label_errors(BayesPointClassifier(noise="evidence").fit(X, y))
+    errors = find_label_errors(BayesPointClassifier(None, noise="evidence").fit(X, y))
     assert set(errors.rows[:3]) == set(wrong)
     assert np.array_equal(np.sort(errors.rows), np.arange(60))
     assert np.all(np.diff(errors.probability) <= 0)
@@ -122,7 +122,7 @@ def test_flipped_rows_come_first(two_blobs):
 
 def test_threshold_shortens_the_list_but_not_the_expectation(two_blobs):
     X, y, wrong = two_blobs
-    model = BayesPointClassifier(noise=0.05).fit(X, y)
+    model = BayesPointClassifier(None, noise=0.05).fit(X, y)
     every, some = find_label_errors(model), find_label_errors(model, threshold=0.5)
     assert set(some.rows) == set(wrong)
     assert len(some) == 3
@@ -133,13 +133,13 @@ def test_threshold_shortens_the_list_but_not_the_expectation(two_blobs):
 def test_swapping_the_classes_changes_nothing(two_blobs):
     X, y, _ = two_blobs
     swapped = np.where(y == "cat", "dog", "cat")
-    first, second = (find_label_errors(BayesPointClassifier(noise=0.1).fit(X, labels)) for labels in (y, swapped))
+    first, second = (find_label_errors(BayesPointClassifier(None, noise=0.1).fit(X, labels)) for labels in (y, swapped))
     np.testing.assert_allclose(by_row(first), by_row(second), atol=1e-4)
 
 
 def test_report(two_blobs):
     X, y, _ = two_blobs
-    errors = find_label_errors(make_pipeline(StandardScaler(), BayesPointClassifier(noise="evidence")).fit(X, y))
+    errors = find_label_errors(make_pipeline(StandardScaler(), BayesPointClassifier(None, noise="evidence")).fit(X, y))
     text = str(errors)
     assert text == errors.report()
     assert "of 60 labels" in text
@@ -147,14 +147,14 @@ def test_report(two_blobs):
     assert "and 50 more" in text
     assert "Look at the 3 rows" in text
     assert len(errors.report(top=2).splitlines()) == 6
-    fixed = find_label_errors(BayesPointClassifier(noise=0.05).fit(X, y), threshold=1.0)
+    fixed = find_label_errors(BayesPointClassifier(None, noise=0.05).fit(X, y), threshold=1.0)
     assert "as given" in str(fixed)
     assert "nothing to correct" in str(fixed)
 
 
 def test_report_of_draws_has_standard_errors(two_blobs):
     X, y, _ = two_blobs
-    model = BayesPointClassifier(noise=0.05, engine=Billiard(draws=200), random_state=0).fit(X, y)
+    model = BayesPointClassifier(None, noise=0.05, engine=Billiard(draws=200), random_state=0).fit(X, y)
     assert "P(wrong)      se" in str(find_label_errors(model))
 
 
@@ -170,7 +170,7 @@ def three_blobs(seed=0):
 
 def test_several_classes():
     X, y, truth, wrong = three_blobs()
-    errors = find_label_errors(BayesPointClassifier(noise="evidence").fit(X, y))
+    errors = find_label_errors(BayesPointClassifier(None, noise="evidence").fit(X, y))
     assert set(errors.rows[:4]) == set(wrong)
     assert np.array_equal(errors.suggested[:4], truth[errors.rows[:4]])
     assert abs(errors.expected_errors - 4) < 2
@@ -178,7 +178,7 @@ def test_several_classes():
 
 def test_several_classes_with_draws():
     X, y, _, wrong = three_blobs()
-    model = BayesPointClassifier(noise=0.03, engine=Billiard(draws=400), random_state=0).fit(X, y)
+    model = BayesPointClassifier(None, noise=0.03, engine=Billiard(draws=400), random_state=0).fit(X, y)
     errors = find_label_errors(model)
     assert set(errors.rows[:4]) == set(wrong)
     assert np.all(np.isfinite(errors.se))
@@ -196,26 +196,26 @@ def test_support_vector_machine(two_blobs, engine):
 
 def test_soft_boundary_without_noise_speaks_of_the_wrong_side(two_blobs):
     X, y, wrong = two_blobs
-    model = BayesPointClassifier().fit(X, y)
+    model = BayesPointClassifier(None).fit(X, y)
     errors = find_label_errors(model)
     assert set(errors.rows[:3]) == set(wrong)
     np.testing.assert_allclose(by_row(errors), readouts.flip_probability(model.posterior_))
     X, y, _, wrong = three_blobs()
-    assert set(find_label_errors(BayesPointClassifier().fit(X, y)).rows[:4]) == set(wrong)
+    assert set(find_label_errors(BayesPointClassifier(None).fit(X, y)).rows[:4]) == set(wrong)
 
 
 def test_rows_of_weight_zero_are_skipped_but_counted(two_blobs):
     X, y, _ = two_blobs
     weight = np.ones(60)
     weight[[0, 1, 17, 30]] = 0.0
-    model = BayesPointClassifier(noise=0.05).fit(X, y, sample_weight=weight)
+    model = BayesPointClassifier(None, noise=0.05).fit(X, y, sample_weight=weight)
     np.testing.assert_array_equal(model.fitted_.rows.kept, np.flatnonzero(weight))
     errors = find_label_errors(model)
     assert set(errors.rows) == set(np.flatnonzero(weight))
     assert set(errors.rows[:2]) == {3, 40}
     assert np.array_equal(errors.given, y[errors.rows])
     assert errors.mask().shape == (60,)
-    plain = find_label_errors(BayesPointClassifier(noise=0.05).fit(X[weight > 0], y[weight > 0]))
+    plain = find_label_errors(BayesPointClassifier(None, noise=0.05).fit(X[weight > 0], y[weight > 0]))
     np.testing.assert_allclose(errors.probability, plain.probability, rtol=1e-6)
 
 
@@ -231,13 +231,13 @@ def test_a_weight_counts_as_copies():
 class TestMisuse:
     def test_not_fitted(self):
         with pytest.raises(NotFittedError):
-            find_label_errors(BayesPointClassifier(noise=0.1))
+            find_label_errors(BayesPointClassifier(None, noise=0.1))
 
     def test_hard_boundary(self, two_blobs):
         X, y, wrong = two_blobs
         keep = np.setdiff1d(np.arange(60), wrong)
         with pytest.raises(InvalidProblemError, match="noise='evidence'"):
-            find_label_errors(BayesPointClassifier(softness=0.0).fit(X[keep], y[keep]))
+            find_label_errors(BayesPointClassifier(None, softness=0.0).fit(X[keep], y[keep]))
 
     def test_streamed(self, two_blobs):
         X, y, _ = two_blobs
@@ -252,7 +252,7 @@ class TestMisuse:
 
     def test_bad_arguments(self, two_blobs):
         X, y, _ = two_blobs
-        model = BayesPointClassifier(noise=0.1).fit(X, y)
+        model = BayesPointClassifier(None, noise=0.1).fit(X, y)
         with pytest.raises(InvalidProblemError, match="method must be"):
             find_label_errors(model, method="magic")
         with pytest.raises(InvalidProblemError, match="between 0 and 1"):
@@ -273,7 +273,7 @@ def test_average_precision_beats_cleanlab():
         truth = (X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=200) > 1).astype(int)
         flipped = rng.random(200) < 0.1
         y = np.where(flipped, 1 - truth, truth)
-        model = BayesPointClassifier(noise="evidence").fit(X, y)
+        model = BayesPointClassifier(None, noise="evidence").fit(X, y)
         ours = average_precision_score(flipped, by_row(find_label_errors(model)))
         issues = filters.find_label_issues(y, model.loo_proba_, return_indices_ranked_by="self_confidence", n_jobs=1)
         listed = np.zeros(200)

@@ -43,7 +43,7 @@ def figures(certificate):
 
 
 @pytest.mark.parametrize("fraction", [0.3, 0.5])
-@pytest.mark.parametrize("classifier", [fixed(), BayesPointClassifier()], ids=["fixed", "tuned"])
+@pytest.mark.parametrize("classifier", [fixed(), BayesPointClassifier(None)], ids=["fixed", "tuned"])
 def test_a_pipeline_learns_its_preprocessing_on_the_prior_rows(classifier, fraction, blobs):
     X, y = blobs
     X = X * [3.0, 100.0] + 7
@@ -67,7 +67,7 @@ def test_a_pipeline_learns_its_preprocessing_on_the_prior_rows(classifier, fract
 
 def test_what_is_handed_in_stays_as_it_was(blobs):
     X, y = blobs
-    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier())
+    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier(None))
     before = X.copy()
     certify(pipeline, X, y, random_state=0)
     assert not hasattr(pipeline[0], "mean_")
@@ -76,7 +76,7 @@ def test_what_is_handed_in_stays_as_it_was(blobs):
     np.testing.assert_array_equal(X, before)
 
 
-@pytest.mark.parametrize("classifier", [fixed(), BayesPointClassifier()], ids=["fixed", "tuned"])
+@pytest.mark.parametrize("classifier", [fixed(), BayesPointClassifier(None)], ids=["fixed", "tuned"])
 def test_a_classifier_alone_is_certified_as_by_its_own_method(classifier, blobs):
     X, y = blobs
     alone = certify(classifier, X, y, delta=0.1, prior_fraction=0.4, random_state=3)
@@ -143,7 +143,7 @@ def test_steps_that_look_at_labels_see_those_of_the_prior_rows(rng):
 @pytest.mark.filterwarnings("ignore:Constant features:UserWarning")
 def test_several_classes_and_sparse_rows(triplets):
     X, y = triplets
-    pipeline = make_pipeline(StandardScaler(with_mean=False), BayesPointClassifier())
+    pipeline = make_pipeline(StandardScaler(with_mean=False), BayesPointClassifier(None))
     plain, compressed = (certify(pipeline, rows, y, random_state=0) for rows in (X, sparse.csr_array(X)))
     assert compressed.bayes_point.value == pytest.approx(plain.bayes_point.value, rel=1e-4)
     assert "the sum over 3 classes" in plain.basis
@@ -298,7 +298,7 @@ def test_a_single_setting_costs_nothing(blobs):
 
 
 @pytest.mark.processor
-@pytest.mark.parametrize("classifier", [fixed(), BayesPointClassifier()], ids=["fixed", "tuned"])
+@pytest.mark.parametrize("classifier", [fixed(), BayesPointClassifier(None)], ids=["fixed", "tuned"])
 def test_priors_learned_on_the_same_rows(classifier, blobs):
     X, y = blobs
     pipeline = make_pipeline(StandardScaler(), classifier)

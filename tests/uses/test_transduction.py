@@ -75,4 +75,4 @@ def test_the_closest_classifier_by_brute_force(data, rng):
     assert found.disagreement <= found.disagreement_of_the_mean
     assert np.mean((found.predict(sample) == "up") != vote) == pytest.approx(found.disagreement, abs=1e-6)
     with pytest.raises(InvalidProblemError, match="engine='sample'"):
-        closest_classifier(BayesPointClassifier(optimizer=None).fit(X, y), sample)
+        closest_classifier(BayesPointClassifier(None, optimizer=None).fit(X, y), sample)

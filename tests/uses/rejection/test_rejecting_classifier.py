@@ -444,7 +444,7 @@ def test_a_precomputed_kernel_is_given_for_all_rows(pair):
 
 @pytest.mark.parametrize(
     "inner",
-    [KNeighborsClassifier(15), BayesPointClassifier(optimizer=None)],
+    [KNeighborsClassifier(15), BayesPointClassifier(None, optimizer=None)],
     ids=["neighbours", "bayes point"],
 )
 def test_other_classifiers(inner, pair):
