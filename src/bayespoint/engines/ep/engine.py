@@ -86,7 +86,7 @@ class EP(Engine):
             how = "parallel"
             if hard.any() and not (state.error <= SETTLED and np.all(problem.y[hard] * state.mean[hard] > 0)):
                 problem.raise_if_empty()
-            if not state.error <= SETTLED:
+            if not state.error <= max(SETTLED, self.tolerance):
                 state, more = self._sequential(rows, state)
                 sweeps, how = sweeps + more, "sequential"
             if not state.error <= ALARMING:
