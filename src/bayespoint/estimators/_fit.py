@@ -33,6 +33,7 @@ _SHARE = 0.05  # of a mixture, below which a model is left out
 _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
 _CLIMBED = 4000  # the same where landmarks stand for the rows
 _STAGES = (100, 200)  # landmarks to climb the evidence by, one after the other
+_NEAR = 1e-4  # tolerance of sites where landmarks stand for the rows
 _ROUGH = 1e-2  # tolerance of sites on the way
 _FEW_ROWS = 400  # up to which it is climbed on the whole Gram matrix
 
@@ -181,7 +182,10 @@ def infer_posteriors(
     """The posteriors of a model whose hyper-parameters stand."""
     view = recipe.view(model.kernel, ready.points.X, ready.engine) if view is None else view
     data, options = ready.data, {"rng": rng, "n_jobs": recipe.n_jobs, "start": start}
-    found = infer_candidate(model, view, data.targets, data.weights, ready.engine, **options)
+    engine = ready.engine
+    if isinstance(engine, EP) and not view.is_exact:  # sites need not be nearer than the landmarks are
+        engine = replace(engine, tolerance=max(engine.tolerance, _NEAR))
+    found = infer_candidate(model, view, data.targets, data.weights, engine, **options)
     for posterior in found.posteriors:
         if isinstance(posterior, SampledPosterior):
             warn_if_poor(posterior)

@@ -44,8 +44,8 @@ __all__ = [
 ]
 
 _JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
-_MANY_ROWS = 1000  # from which landmarks may pay
-_MOST_LANDMARKS = 700  # that are chosen without being asked for
+_MANY_ROWS = 1500  # from which a thousand landmarks pay
+_MOST_LANDMARKS = 1000  # that are chosen without being asked for
 _COPIES = 3  # of the Gram matrix that inference on it holds at the same time
 _BEARABLE = 10_000  # rows up to which the exact Gram matrix is worth recommending
 SHARE = 1e-3  # of the prior variance that may be left out
@@ -373,8 +373,8 @@ def choose_view(
 ) -> View:
     """The form of the Gram matrix that suits a kernel and a number of points.
 
-    A linear kernel with fewer features than points goes by its features, which is exact. Beyond 1,000 points
-    landmarks stand for all, as many as leave out a thousandth of the prior variance and some hundred at the most; each
+    A linear kernel with fewer features than points goes by its features, which is exact. Beyond 1,500 points
+    landmarks stand for all, as many as leave out a thousandth of the prior variance and a thousand at the most; each
     point keeps the variance that they leave out.
 
     Parameters
@@ -408,6 +408,7 @@ def choose_view(
     'Exact'
     """
     n = X.shape[0]
+    linear_from = linear_from if rough is None else 0
     wants_linear = linear_from == 0 or max_rank is not None
     if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_view(kernel, X)) is not None:
         return linear
