@@ -20,7 +20,7 @@ FIT = [
     (2, "estimators._fit", "choose", "choose"),
     (3, "grams.views", "choose_view", "choose_view: Exact, Linear, Landmarks or Rows"),
     (3, "tuning.climb", "maximise_evidence", "maximise_evidence: up the evidence"),
-    (4, "tuning.climb", "infer", "infer: at each candidate"),
+    (4, "tuning.climb", "infer_candidate", "infer_candidate: each model on the way"),
     (5, "grams.views", "Exact.gram", "view.gram(kernel): a Gram"),
     (5, "problem", "Problem.__post_init__", "Problem(gram, y, likelihood)"),
     (5, "engines.ep.engine", "EP.infer", "engine.infer(problem, rng)"),
@@ -30,7 +30,8 @@ FIT = [
     (6, "engines.ep.engine", "posterior_of_state", "a GaussianPosterior with its evidence"),
     (4, "grams.views", "Exact.slope", "view.slope: the evidence in the kernel's parameters"),
     (5, "kernels.gradients", "contract_gradient", "contract_gradient"),
-    (1, "estimators._fitted", "Fitted.of", "Fitted: all that was found"),
+    (1, "estimators._fit", "conclude", "conclude"),
+    (2, "estimators._fitted", "Fitted.of", "Fitted: all that was found"),
 ]
 PREDICTION = [
     (0, "estimators._bayes_point", "BayesPointClassifier.predict_proba", "predict_proba(X)"),

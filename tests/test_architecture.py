@@ -328,7 +328,7 @@ SURFACE = [
     "tuning.Candidate",
     "tuning.Model",
     "tuning.Weighted",
-    "tuning.infer",
+    "tuning.infer_candidate",
     "tuning.maximise_evidence",
     "tuning.plausible_candidates",
     "uses.Acceptance",

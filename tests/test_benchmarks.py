@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from test_architecture import LEVEL
+
 PATH = Path(__file__).parents[1] / "benchmarks" / "run.py"
 
 
@@ -64,6 +66,15 @@ def test_the_walk_sees_what_is_called(walks):
     assert "engines.ep.engine" in walks["fit"].modules
     assert "engines.ep.engine" not in walks["predict_proba"].modules
     assert any(module.startswith("distributed") for module in walks["dask"].modules)
+
+
+def test_the_walk_of_a_fit_is_short_and_leads_down(walks):
+    assert len(walks["fit"].functions) <= 125
+    assert len(walks["predict_proba"].functions) <= 35
+    for name, walk in walks.items():
+        assert walk.depth <= 20, name
+        levels = [LEVEL[module.split(".")[0]] for module, _ in walk.deepest if not module.startswith("_core")]
+        assert levels == sorted(levels, reverse=True), name
 
 
 FURTHER = ["first partial_fit", "next partial_fit", "dask", "certificate"]

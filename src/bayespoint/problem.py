@@ -150,7 +150,9 @@ class Problem:
     @property
     def hard(self) -> Any:
         """Rows on whose wrong side the likelihood is zero: those without a residual, up to rounding."""
-        return (self.own <= _ROUNDING * self.diag) & self.likelihood.is_hard
+        if not self.likelihood.is_hard:
+            return np.zeros(self.size, dtype=bool)
+        return self.own <= _ROUNDING * self.diag
 
     @property
     def exponents(self) -> Array:

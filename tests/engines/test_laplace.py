@@ -12,7 +12,7 @@ from bayespoint.engines.svm import _add_rows, _Signed, _step_of_low_rank, _walk,
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from bayespoint.grams import Dense, DensePoints
 from bayespoint.problem import Weights
-from bayespoint.tuning import Model, infer
+from bayespoint.tuning import Model, infer_candidate
 from witnesses import central_difference
 
 KINDS = ["rbf", "smooth", "linear", "twice", "at odds", "with zeros"]
@@ -380,14 +380,14 @@ def test_the_gradient_is_that_of_differences(C, amplitude, weighted, rng):
     step, sets = 1e-5, set()
 
     def log_evidence(theta):
-        candidate = infer(model.at(theta), X, [y], weights, Laplace())
+        candidate = infer_candidate(model.at(theta), X, [y], weights, Laplace())
         found = candidate.posteriors[0].info["support"]
         sets.add((*found.easy, -1, *found.marginal, -1, *found.hard))
         return candidate.log_evidence
 
     differences = central_difference(log_evidence, model.theta, step)
     assert len(sets) == 1, "rows change sets here: choose another point"
-    found = infer(model, X, [y], weights, Laplace()).evidence_gradient(X)
+    found = infer_candidate(model, X, [y], weights, Laplace()).evidence_gradient()
     np.testing.assert_allclose(found, differences, rtol=1e-5, atol=1e-5)
 
 

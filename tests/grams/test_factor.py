@@ -6,6 +6,7 @@ import pytest
 from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.bounds import divergence
 from bayespoint.engines import EP, Billiard, EllipticalSlice, Laplace
+from bayespoint.engines.ep import engine as ep
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import DensePoints, FeaturePoints, LowRank
 from bayespoint.likelihoods import Logistic
@@ -50,16 +51,10 @@ def test_ep(rows, rng, likelihood, weighted):
 
 
 def test_sequential_sweeps(rows, rng, monkeypatch):
-    monkeypatch.setattr(EP, "_parallel", lambda self, rows, sites: (_evaluated(rows, sites), 0))
+    monkeypatch.setattr(ep, "settle", lambda rows, state, *limits: (state, 0))
     dense, low = (EP().infer(problem) for problem in both(rows, Step(noise=0.05)))
     assert low.info["updates"] == "sequential"
     same_posterior(dense, low, rows, rng.normal(size=(3, 5)), 1e-4)
-
-
-def _evaluated(rows, sites):
-    from bayespoint.engines.ep.sites import evaluate
-
-    return evaluate(rows, sites)
 
 
 def test_laplace(rows, rng):

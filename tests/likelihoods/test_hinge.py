@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from bayespoint import Hinge, Problem
 from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.tuning import Model, infer
+from bayespoint.tuning import Model, infer_candidate
 from witnesses import central_difference
 
 HINGES = [Hinge(0.5), Hinge(2.0), Hinge(10.0)]
@@ -245,9 +245,9 @@ def test_the_gradient_is_that_of_differences(weights, rng):
     engine = EP(tolerance=1e-11, max_sweeps=500)
 
     def log_evidence(theta):
-        return infer(model.at(theta), X, [y], weights_of(weights), engine).log_evidence
+        return infer_candidate(model.at(theta), X, [y], weights_of(weights), engine).log_evidence
 
-    found = infer(model, X, [y], weights_of(weights), engine).evidence_gradient(X)
+    found = infer_candidate(model, X, [y], weights_of(weights), engine).evidence_gradient()
     assert found.shape == (3,)
     np.testing.assert_allclose(found, central_difference(log_evidence, model.theta, 1e-3), rtol=1e-5, atol=1e-6)
 

@@ -11,7 +11,7 @@ from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.likelihoods import HingeSum
 from bayespoint.problem import Weights
-from bayespoint.tuning import Model, infer
+from bayespoint.tuning import Model, infer_candidate
 from witnesses import central_difference
 
 SLOPES = [0.01, 0.7, 2.0, 10.0]
@@ -142,7 +142,7 @@ def test_the_gradient_is_that_of_differences(rng):
     engine = EP(tolerance=1e-11, max_sweeps=500)
 
     def log_evidence(theta):
-        return infer(model.at(theta), X, [np.ones(8)], None, engine).log_evidence
+        return infer_candidate(model.at(theta), X, [np.ones(8)], None, engine).log_evidence
 
-    found = infer(model, X, [np.ones(8)], None, engine).evidence_gradient(X)
+    found = infer_candidate(model, X, [np.ones(8)], None, engine).evidence_gradient()
     np.testing.assert_allclose(found, central_difference(log_evidence, model.theta, 1e-3), rtol=1e-5, atol=1e-6)

@@ -10,7 +10,7 @@ from bayespoint import Logistic, Problem
 from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.problem import Weights
-from bayespoint.tuning import Model, infer
+from bayespoint.tuning import Model, infer_candidate
 from witnesses import central_difference
 
 SLOPES = [0.01, 0.5, 2.0, 10.0]
@@ -287,9 +287,9 @@ def test_the_gradient_is_that_of_differences(weighted, rng):
     engine = EP(tolerance=1e-11, max_sweeps=500)
 
     def log_evidence(theta):
-        return infer(model.at(theta), X, [y], weights, engine).log_evidence
+        return infer_candidate(model.at(theta), X, [y], weights, engine).log_evidence
 
-    found = infer(model, X, [y], weights, engine).evidence_gradient(X)
+    found = infer_candidate(model, X, [y], weights, engine).evidence_gradient()
     assert found.shape == (3,)
     np.testing.assert_allclose(found, central_difference(log_evidence, model.theta, 1e-3), rtol=1e-6, atol=1e-7)
     assert found[2] == pytest.approx(2 * found[0], rel=1e-6)  # the amplitude is C^2

@@ -11,7 +11,7 @@ from bayespoint import BayesianSVC, Step
 from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.kernels import with_bias
-from bayespoint.tuning import Model, infer, maximise_evidence, plausible_candidates
+from bayespoint.tuning import Model, infer_candidate, maximise_evidence, plausible_candidates
 
 X, Y = make_moons(60, noise=0.2, random_state=0)
 TARGETS = [np.where(Y > 0, 1.0, -1.0)]
@@ -22,7 +22,7 @@ def test_weights_are_those_of_an_integral():
     best = maximise_evidence(model, X, TARGETS)
     sets = plausible_candidates(best, X, TARGETS, None, EP(), count=400, rng=0)
     grid = np.linspace(*model.bounds[0], 400)
-    evidence = np.array([infer(model.at(np.array([t])), X, TARGETS, None, EP()).log_evidence for t in grid])
+    evidence = np.array([infer_candidate(model.at(np.array([t])), X, TARGETS, None, EP()).log_evidence for t in grid])
     density = np.exp(evidence - evidence.max())
     density /= density.sum()
     truth = density @ grid, density @ grid**2 - (density @ grid) ** 2

@@ -26,7 +26,7 @@ from .._core.settings import check_at_least
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..engines.ep import EP
-from ..engines.ep.sites import ALARMING, Rows, Sites, State, evaluate, rows_evidence
+from ..engines.ep.sites import ALARMING, SiteRows, Sites, State, evaluate, rows_evidence, settle
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..grams import LowRank, NaturalGaussian
 from ..likelihoods import Likelihood
@@ -258,7 +258,7 @@ def _round(
     return {**kept, message.number: _Entry(sites, wanted)}, report
 
 
-def _own_sweeps(rows: Rows, state: State, sweeps: int, tolerance: float) -> Array:
+def _own_sweeps(rows: SiteRows, state: State, sweeps: int, tolerance: float) -> Array:
     """Sites after sweeps over the partition's rows while the others stand still, as far as is worth while they do not.
 
     A block of rows at a time, each under what the blocks before it have told: many sites that move at once overshoot.
@@ -266,9 +266,9 @@ def _own_sweeps(rows: Rows, state: State, sweeps: int, tolerance: float) -> Arra
     if sweeps == 0 or rows.size <= 1:  # one site of its own has no further to go
         return np.array(state.target)
     size = max(_BLOCK, 2 * rows.gram.rank)
-    engine = EP(max(0.03 * state.error, 0.1 * tolerance), sweeps)
+    limits = max(0.03 * state.error, 0.1 * tolerance), sweeps
     if rows.size <= size:
-        return np.array(engine.sweeps_from(rows, state)[0].target)
+        return np.array(settle(rows, state, *limits)[0].target)
     sites: Array = np.array(state.sites)
     own = _contribution(rows, sites)
     prior: Any = rows.gram.prior  # type: ignore[attr-defined]
@@ -282,7 +282,7 @@ def _own_sweeps(rows: Rows, state: State, sweeps: int, tolerance: float) -> Arra
         start = evaluate(block, Sites(*sites[:, some]))
         if start is None:
             continue
-        sites[:, some] = engine.sweeps_from(block, start)[0].target
+        sites[:, some] = settle(block, start, *limits)[0].target
         after = _contribution(block, sites[:, some])
         precision, shift = others.precision + after.precision, others.shift + after.shift
     return sites

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.typing import Array
-from ..engines.ep.sites import Rows
+from ..engines.ep.sites import SiteRows
 from ..exceptions import EmptyVersionSpaceError, InvalidProblemError
 from ..grams import LowRank, NaturalGaussian
 from ..likelihoods import Likelihood
@@ -80,7 +80,7 @@ class Partition:
         """Whether a wrong sign has probability zero: residuals are a softness of each row's own."""
         return likelihood.is_hard and self.residual is None
 
-    def rows(self, target: int, likelihood: Likelihood, prior: NaturalGaussian) -> Rows:
+    def rows(self, target: int, likelihood: Likelihood, prior: NaturalGaussian) -> SiteRows:
         """One vector of labels as the loops of `EP` see it."""
         if self.is_hard(likelihood) and not np.any(self.factor, axis=1).all():
             raise EmptyVersionSpaceError(
@@ -88,7 +88,7 @@ class Partition:
                 "0, or add a bias."
             )
         gram = LowRank(self.factor, prior, self.residual)
-        return Rows.weighted(gram, self.targets[target], likelihood, self.weights)
+        return SiteRows.of(gram, self.targets[target], likelihood, self.weights)
 
 
 def dask_partitions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -21,13 +21,13 @@ from ..grams import NewPoints
 from ..grams.views import may_take_landmarks
 from ..posteriors import Latent
 from ..problem import Weights
-from ..tuning.climb import Candidate, Model, maximise_evidence
+from ..tuning.climb import Model, maximise_evidence
 from . import _certificates
-from ._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
-from ._fit import OnIteration, Prepared, Recipe, prepare, search, seen_by_prior
-from ._fitted import Fitted, TrainingRows
+from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
+from ._fit import Recipe, conclude, prepare, search
+from ._fitted import Fitted
 from ._partitions import fit_partitions, is_dask
-from ._validation import TrainingSet, check_bias, check_count, check_inputs, check_training_set, restore_on_failure
+from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
 __all__ = ["KernelClassifier", "named_engine", "read", "recipe_of", "step_probabilities"]
 
@@ -98,14 +98,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 return self._become(fit_partitions(self, recipe, X, y, sample_weight))
             data = check_training_set(self, X, y, sample_weight, self.class_weight, recipe.pairwise)
             ready = prepare(recipe, data)
-            progress = FitProgress(self, X, y)
-            best = self._search(
-                recipe, ready, lambda found: progress.iteration(lambda: self._attributes(_fitted(recipe, ready, found)))
-            )
-            self._become(_fitted(recipe, ready, best))
-            if self._knows_leave_one_out():
-                self.loo_proba_ = self._leave_one_out(X)
-            progress.finish()
+            with fit_progress(self, X, y, lambda found: self._attributes(conclude(recipe, ready, found))) as report:
+                self._become(conclude(recipe, ready, recipe.search(recipe, ready, report)))
+                if (known := self._leave_one_out(X)) is not None:
+                    self.loo_proba_ = known
         return self
 
     def predict(self, X: Any) -> Any:
@@ -138,7 +134,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
             (n_samples, n_classes).
         """
-        return self._fitted().latent(self._inputs(X))
+        return self._require_fit().latent(check_inputs(self, X))
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> Array:
         """Functions drawn from the posterior, at the rows of X jointly.
@@ -165,10 +161,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> BayesPointClassifier().fit(X, y).sample_latent(X[:5], 100, random_state=0).shape
         (100, 5)
         """
-        fitted = self._fitted()
+        fitted = self._require_fit()
         if self._pairwise:
             raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
-        return fitted.functions(self._inputs(X), n_samples, random_state)
+        return fitted.functions(check_inputs(self, X), n_samples, random_state)
 
     def certificate(
         self,
@@ -221,7 +217,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> certificate.basis
         'a prior learned on 200 of 400 rows, the bound is on the others'
         """
-        fitted = self._fitted()
+        fitted = self._require_fit()
         rows = None
         if prior_fraction is not None:
             rows = _certificates.random_part(fitted.n_rows, prior_fraction, self.random_state)
@@ -244,14 +240,6 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
         raise NotImplementedError
 
-    def _check_settings(self) -> None:
-        """Refuse settings that make no sense whatever the data; subclasses add their own."""
-        if self.optimizer not in ("evidence", None):
-            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
-        check_count("n_restarts", self.n_restarts)
-        check_bias(self.bias)
-        _ = self._rank_limit
-
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         """The engine that the constructor's argument stands for."""
         raise NotImplementedError
@@ -260,45 +248,46 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Class probabilities from moments of the latent."""
         raise NotImplementedError
 
-    def _recipe(self, **changes: Any) -> Recipe:
-        """What the settings say, once they have been checked: the first word of every kind of fit."""
-        self._check_settings()
-        settings: dict[str, Any] = {
-            "model": self._model,
-            "engine": self._engine,
-            "climb": self._climb,
-            "tunes": self.optimizer is not None,
-            "is_weighted": self.class_weight is not None,
-            "pairwise": self._pairwise,
-            "takes_sparse": callable(self.kernel) and not isinstance(self.kernel, Kernel),
-            "scales_by_rows": self.kernel is None
-            or (isinstance(self.kernel, str) and self.kernel in ("rbf", "laplacian")),
-            "max_rank": self._rank_limit,
-            "linear_from": 1000,
-            "climbs_on_sample": False,
-            "n_jobs": self.n_jobs,
-            "random_state": self.random_state,
-        }
-        return Recipe(**(settings | changes))
+    def _recipe(self) -> Recipe:
+        """What the settings say, once they have been checked: the first word of every kind of fit; subclasses add."""
+        if self.optimizer not in ("evidence", None):
+            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
+        if not isinstance(self.n_restarts, Integral) or isinstance(self.n_restarts, bool) or self.n_restarts < 0:
+            raise InvalidProblemError(f"n_restarts must be a whole number of at least 0, got {self.n_restarts!r}.")
+        if not (isinstance(self.bias, Real) and 0 <= float(self.bias) < np.inf):
+            raise InvalidProblemError(f"bias must be a finite number of at least 0, got {self.bias!r}.")
+        by_name = self.kernel if isinstance(self.kernel, str) else None
+        return Recipe(
+            model=self._model,
+            engine=self._engine,
+            search=search,
+            climb=maximise_evidence,
+            tunes=self.optimizer is not None,
+            n_restarts=self.n_restarts,
+            is_weighted=self.class_weight is not None,
+            pairwise=self._pairwise,
+            takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
+            scales_by_rows=self.kernel is None or by_name in ("rbf", "laplacian"),
+            max_rank=self._rank_limit,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
 
-    def _search(self, recipe: Recipe, ready: Prepared, on_iteration: OnIteration) -> Candidate:
-        """Hyper-parameters and posteriors."""
-        return search(recipe, ready, on_iteration)
+    def _leave_one_out(self, X: Any) -> Array | None:
+        """Probabilities of the training rows without their labels, unless the posteriors do not tell.
 
-    def _climb(
-        self, model: Model, part: Any, engine: EP, rng: np.random.Generator, on_iteration: OnIteration
-    ) -> Candidate:
-        """The maximum of the evidence."""
-        view, targets, weights = part
-        options: Any = {"n_restarts": self.n_restarts, "rng": rng, "n_jobs": self.n_jobs, "on_iteration": on_iteration}
-        return maximise_evidence(model, view, targets, weights, engine=engine, **options)
-
-    def _knows_leave_one_out(self) -> bool:
-        """Whether the posteriors tell what a row's absence would change; draws inside hard walls do not."""
-        posterior = self._fitted().posteriors[0]
-        if posterior.engine.wants_rows:  # perceptrons: a handful of classifiers
-            return False
-        return posterior.log_evidence is not None or not self._fitted().model.likelihood.is_hard
+        Draws inside hard walls do not, nor do perceptrons, a handful of classifiers.
+        """
+        fitted, first = self.fitted_, self.fitted_.posteriors[0]
+        if first.engine.wants_rows or (first.log_evidence is None and fitted.model.likelihood.is_hard):
+            return None
+        known = self._probabilities(fitted.leave_one_out)
+        assert fitted.rows is not None
+        if not fitted.rows.dropped:
+            return known
+        proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
+        proba[fitted.rows.kept] = known
+        return proba
 
     @property
     def _gaussian_engine(self) -> Any:
@@ -338,13 +327,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return int(self.max_rank)
         return None if self._pairwise else self.max_rank
 
-    def _fitted(self) -> Fitted:
+    def _require_fit(self) -> Fitted:
+        """What a fit found, if there was one."""
         check_is_fitted(self)
         return self.fitted_
-
-    def _inputs(self, X: Any) -> Any:
-        """New inputs, checked."""
-        return check_inputs(self, X, self._pairwise)
 
     def _become(self, fitted: Fitted) -> Self:
         """Take over what was found, and drop what only an earlier fit had."""
@@ -356,7 +342,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
         """What a user sees of a fit."""
-        kernel, posteriors = fitted.kernel, fitted.posteriors
+        kernel, posteriors = fitted.model.kernel, fitted.posteriors
         counted = {} if fitted.class_count is None else {"n_seen_": fitted.n_rows, "class_count_": fitted.class_count}
         return counted | {
             "fitted_": fitted,
@@ -369,31 +355,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "approximation_": fitted.view.approximation(kernel),
         }
 
-    def _leave_one_out(self, X: Any) -> Array:
-        fitted = self._fitted()
-        known = self._probabilities(fitted.leave_one_out)
-        assert fitted.rows is not None
-        if not fitted.rows.dropped:
-            return known
-        proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
-        proba[fitted.rows.kept] = known
-        return proba
-
-
-def _fitted(recipe: Recipe, ready: Prepared, found: Candidate) -> Fitted:
-    return Fitted.of(
-        found,
-        ready.points,
-        ready.data.classes,
-        rows=TrainingRows.of(ready.data),
-        prior_saw=seen_by_prior(recipe, ready.model, found.view),
-        is_tuned=recipe.tunes and ready.model.theta.size > 0,
-    )
-
 
 def read(model: KernelClassifier, X: Any, function: Callable[[NewPoints], Array]) -> Array:
     """An array from new inputs, which are checked and taken some at a time: how uses of a posterior read it."""
-    return model._fitted().read(model._inputs(X), lambda new: (function(new),))[0]
+    return model._require_fit().read(check_inputs(model, X), lambda new: (function(new),))[0]
 
 
 def recipe_of(model: KernelClassifier) -> Recipe:

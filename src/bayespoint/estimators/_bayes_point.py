@@ -19,16 +19,15 @@ from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
 from ..posteriors import Latent
 from ..problem import Weights
-from ..tuning.climb import Candidate, Model
+from ..tuning.climb import Candidate, Model, believable_evidence, maximise_evidence
 from ._base import KernelClassifier, named_engine, step_probabilities
-from ._fit import OnIteration, Recipe
+from ._fit import Recipe
 from ._streaming import can_stream, learn_batch
 from ._validation import (
     TrainingSet,
     check_batch,
-    check_bias,
     check_classes,
-    number_or_evidence,
+    check_inputs,
     restore_on_failure,
 )
 
@@ -283,8 +282,7 @@ class BayesPointClassifier(KernelClassifier):
             data = check_batch(self, X, y, sample_weight, self.class_weight, known, first=so_far is None)
             if not len(data.y):  # all rows have weight zero
                 return self
-            engine, keep = self._gaussian_engine, float(self.forgetting)
-            return self._become(learn_batch(recipe, so_far, data, engine, forgetting=keep))
+            return self._become(learn_batch(recipe, so_far, data, forgetting=float(self.forgetting)))
 
     def add_permutations(self, permutations: int) -> Self:
         """Add perceptrons to a classifier that was fitted with ``engine="perceptron"``.
@@ -308,7 +306,7 @@ class BayesPointClassifier(KernelClassifier):
         >>> model.add_permutations(5).posterior_[0].draws
         15
         """
-        fitted = self._fitted()
+        fitted = self._require_fit()
         if not self._few_draws:
             raise InvalidProblemError("Only perceptrons can be added to: fit with engine='perceptron'.")
         engine = replace(fitted.posteriors[0].engine, permutations=permutations)
@@ -345,7 +343,7 @@ class BayesPointClassifier(KernelClassifier):
         """
         from ..evidence import Estimate, log_evidence  # compiles; only needed here
 
-        fitted = self._fitted()
+        fitted = self._require_fit()
         if method not in ("ep", "sampled"):
             raise InvalidProblemError(f"method must be 'ep' or 'sampled', got {method!r}.")
         problems = [posterior.problem for posterior in fitted.posteriors]
@@ -363,29 +361,37 @@ class BayesPointClassifier(KernelClassifier):
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
         likelihood, free = self._step()
         kernel = make_kernel(self.kernel, X, weights.total if weights else None)
-        return Model(with_bias(kernel, check_bias(self.bias), tuned=self.optimizer is not None), likelihood, free)
+        return Model(with_bias(kernel, float(self.bias), tuned=self.optimizer is not None), likelihood, free)
 
     def _step(self) -> tuple[Step, tuple[str, ...]]:
         """The likelihood, and which of its parameters are free."""
-        noise, softness = (number_or_evidence(name, getattr(self, name)) for name in ("noise", "softness"))
-        free = tuple(name for name, value in (("noise", noise), ("softness", softness)) if value is None)
+        given: dict[str, float | None] = {}  # None: to be chosen with the kernel
+        for name, value in (("noise", self.noise), ("softness", self.softness)):
+            by_evidence = isinstance(value, str) and value == "evidence"
+            if not by_evidence and (not isinstance(value, Real) or isinstance(value, bool)):
+                raise InvalidProblemError(
+                    f"{name} must be a number, or 'evidence' to have it chosen with the kernel, got {value!r}."
+                )
+            given[name] = None if by_evidence else float(value)
+        free = tuple(name for name, value in given.items() if value is None)
         if free and self.optimizer is None:
             raise InvalidProblemError(
                 f"Nothing chooses {' and '.join(free)} without an optimizer: set optimizer='evidence' or a number."
             )
+        noise, softness = given.values()
         return Step(0.05 if noise is None else noise, 1.0 if softness is None else softness), free
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        self._step()
+    def _recipe(self) -> Recipe:
+        recipe, (_, free) = super()._recipe(), self._step()
+        if "noise" in free:
+            recipe = replace(recipe, climb=_climb_both)
         if self.decision not in ("bayes_point", "vote"):
             raise InvalidProblemError(f"decision must be 'bayes_point' or 'vote', got {self.decision!r}.")
+        engine = None
         if not (isinstance(self.engine, str) and self.engine == "sample"):
-            named_engine(self.engine, _ENGINES, "sample")
-
-    def _recipe(self, **changes: Any) -> Recipe:
-        by_ep = not self._pairwise and (isinstance(self.engine, EP) or self.engine == "ep")
-        return super()._recipe(**({"partitions": self._gaussian_engine if by_ep else None} | changes))
+            engine = named_engine(self.engine, _ENGINES, "sample")
+        by_ep = isinstance(engine, EP) and not self._pairwise
+        return replace(recipe, partitions=engine if by_ep else None)
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         name = self.engine
@@ -393,29 +399,18 @@ class BayesPointClassifier(KernelClassifier):
             name = self._sampler(model, data)
         return named_engine(name, _ENGINES, "sample")
 
-    def _climb(
-        self, model: Model, part: Any, engine: EP, rng: np.random.Generator, on_iteration: OnIteration
-    ) -> Candidate:
-        """Few wrong labels and many are different hills of the evidence: with free noise both are climbed."""
-        best = super()._climb(model, part, engine, rng, on_iteration)
-        if "noise" not in model.free:
-            return best
-        noisy = replace(model, likelihood=replace(model.likelihood, noise=_MANY_FLIPS))  # type: ignore[type-var]
-        other = super()._climb(noisy, part, engine, rng, on_iteration)
-        return max(best, other, key=lambda one: -np.inf if (v := one.log_evidence) is None or v > 0 else v)
-
     def _votes(self, X: Any) -> Array:
         """Class probability of each posterior's positive class, averaged over draws; a column each."""
-        fitted = self._fitted()
+        fitted = self._require_fit()
 
         def votes(new: NewPoints) -> tuple[Array]:
             parts = [readouts.class_probability(posterior, new) for posterior in fitted.posteriors]
             return (np.stack(parts, axis=1),)
 
-        return fitted.read(self._inputs(X), votes)[0]
+        return fitted.read(check_inputs(self, X), votes)[0]
 
     def _not_the_mean(self) -> str | None:
-        return "the rows are no longer at hand; use fit on an array" if self._fitted().rows is None else None
+        return "the rows are no longer at hand; use fit on an array" if self._require_fit().rows is None else None
 
     @property
     def _decides_by_vote(self) -> bool:
@@ -428,14 +423,20 @@ class BayesPointClassifier(KernelClassifier):
         of the same size, stands for it: without it probabilities are far too bold (USPS: log loss 0.40, with it 0.27).
         """
         own = variance if variance.ndim == 1 else variance.mean(axis=1, keepdims=True)
-        beyond = np.mean([posterior.variance.mean() for posterior in self._fitted().posteriors])
+        beyond = np.mean([posterior.variance.mean() for posterior in self.fitted_.posteriors])
         return np.broadcast_to(own + beyond, variance.shape)
 
     @property
     def _few_draws(self) -> bool:
-        return bool(self._fitted().posteriors[0].engine.wants_rows)
+        return bool(self.fitted_.posteriors[0].engine.wants_rows)
 
     def _probabilities(self, latent: Latent) -> Array:
         if self._few_draws:
             latent = Latent(latent.mean, self._spread(latent.variance))
         return step_probabilities(self.likelihood_, latent)
+
+
+def _climb_both(model: Model, *part: Any, **options: Any) -> Candidate:
+    """Few wrong labels and many are different hills of the evidence, if noise is free."""
+    noisy = replace(model, likelihood=replace(model.likelihood, noise=_MANY_FLIPS))  # type: ignore[type-var]
+    return max((maximise_evidence(start, *part, **options) for start in (model, noisy)), key=believable_evidence)

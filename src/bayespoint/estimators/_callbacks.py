@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 try:
@@ -17,40 +18,29 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks: nothing to support, 
         return method
 
 
-__all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "fit_progress", "with_callbacks"]
 
 
-class FitProgress:
-    """Reports the iterations of a fit as subtasks of unknown number.
+@contextmanager
+def fit_progress(
+    estimator: Any, X: Any, y: Any, attributes: Callable[[Any], dict[str, Any]]
+) -> Iterator[Callable[[Any], bool]]:
+    """The iterations of a fit as subtasks of unknown number: whoever reports one learns whether a callback says stop.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The one being fitted.
-    X, y : array-like
-        Training data, handed on to callbacks.
+    What an iteration has found becomes `attributes` of a fitted estimator only if a callback looks at them.
     """
+    context, data = None, {"estimator": estimator, "X": X, "y": y}
+    if hasattr(estimator, "_init_callback_context"):
+        context = estimator._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(**data)
 
-    def __init__(self, estimator: Any, X: Any, y: Any) -> None:
-        self.estimator, self.data = estimator, {"X": X, "y": y}
-        self.context = None
-        if hasattr(estimator, "_init_callback_context"):
-            self.context = estimator._init_callback_context(max_subtasks=None)
-            self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
-
-    def iteration(self, fitted_attributes: Callable[[], dict[str, Any]]) -> bool:
-        """Report an iteration; whether a callback asks to stop. `fitted_attributes` is only called if one looks."""
-        if self.context is None:
+    def report(found: Any) -> bool:
+        if context is None:
             return False
-        task = self.context.subcontext(task_name="evidence iteration")
-        task.call_on_fit_task_begin(estimator=self.estimator, **self.data)
-        return bool(
-            task.call_on_fit_task_end(
-                estimator=self.estimator, **self.data, reconstruction_attributes=fitted_attributes
-            )
-        )
+        task = context.subcontext(task_name="evidence iteration")
+        task.call_on_fit_task_begin(**data)
+        return bool(task.call_on_fit_task_end(**data, reconstruction_attributes=lambda: attributes(found)))
 
-    def finish(self) -> None:
-        """Report the end of the fit."""
-        if self.context is not None:
-            self.context.call_on_fit_task_end(estimator=self.estimator, **self.data, reconstruction_attributes={})
+    yield report
+    if context is not None:
+        context.call_on_fit_task_end(**data, reconstruction_attributes={})

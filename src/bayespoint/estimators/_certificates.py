@@ -149,7 +149,7 @@ def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any,
     if choices > 1:
         basis = f"the best of {choices} priors, each {basis[2:]}"
     engine, classifier = estimator._gaussian_engine, estimator
-    part = _part(estimator, rows)
+    part = _training_set(estimator, rows)
     if fitted.prior_saw or fitted.is_tuned:
         priors, whole = _refit(estimator, recipe, part, rows, engine)
         classifier = clone(estimator)
@@ -176,7 +176,7 @@ def _refit(estimator: Any, recipe: Recipe, part: TrainingSet, rows: Any, engine:
         model = choose(recipe, ready, as_generator(recipe.random_state)).model
     view = recipe.view(model.kernel, ready.points.X, engine)
     priors = infer_posteriors(recipe, ready, model, view=view)
-    whole = _part(estimator, np.arange(fitted.n_rows))._replace(weights=fitted.posteriors[0].problem.weights)
+    whole = _training_set(estimator, np.arange(fitted.n_rows))._replace(weights=fitted.posteriors[0].problem.weights)
     on_all = ready._replace(data=whole, points=fitted.points)
     found = infer_posteriors(recipe, on_all, model, view=view.over(fitted.points.X))
     saw = seen_by_prior(recipe, model, found.view)
@@ -184,7 +184,7 @@ def _refit(estimator: Any, recipe: Recipe, part: TrainingSet, rows: Any, engine:
     return list(priors.posteriors), Fitted.of(found, fitted.points, fitted.classes, **known)
 
 
-def _part(estimator: Any, rows: Any) -> TrainingSet:
+def _training_set(estimator: Any, rows: Any) -> TrainingSet:
     """Some of the rows as `fit` would see them, if they were all there is; classes are those of all rows.
 
     Weights of classes are counted on these rows alone, for the others are not to be seen.

@@ -20,11 +20,12 @@ from ..grams import Exact, Rows, View, check_gram, choose_view
 from ..kernels import kernel_values
 from ..posteriors import SampledPosterior
 from ..problem import Weights
-from ..tuning.climb import Candidate, Model, infer, is_no_better_than_a_coin, rebiased
+from ..tuning.climb import Candidate, Model, infer_candidate, is_no_better_than_a_coin, rebiased
+from ._fitted import Fitted, TrainingRows
 from ._inputs import Points
 from ._validation import TrainingSet
 
-__all__ = ["Prepared", "Recipe", "choose", "infer_posteriors", "prepare", "search", "seen_by_prior"]
+__all__ = ["Prepared", "Recipe", "choose", "conclude", "infer_posteriors", "prepare", "search", "seen_by_prior"]
 
 _CHECKED = 2000  # rows at the most on which a kernel is tested for being one
 _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
@@ -34,52 +35,24 @@ OnIteration = Callable[[Candidate], bool] | None
 
 @dataclass(frozen=True)
 class Recipe:
-    """What an estimator's settings say, once they have been checked.
+    """What an estimator's settings say, once they have been checked."""
 
-    Attributes
-    ----------
-    model : callable
-        From training inputs and weights to the kernel with bias, the likelihood, and what is free in it.
-    engine : callable
-        From that model and the training set to the engine asked for.
-    climb : callable
-        The maximum of the evidence asked for, from ``(model, part, engine, rng, on_iteration)``.
-    tunes : bool
-        Whether hyper-parameters are chosen.
-    is_weighted : bool
-        Whether classes have weights.
-    pairwise : bool
-        Whether inputs are kernel values.
-    takes_sparse : bool
-        Whether the kernel is a user's function, which gets sparse rows as they are.
-    scales_by_rows : bool
-        Whether the kernel's length scale is taken from the training rows.
-    max_rank : int, "auto" or None
-        Landmarks at the most.
-    linear_from : int
-        Number of rows from which a linear kernel is worked on by its features, if these are few.
-    climbs_on_sample : bool
-        Whether the kernel is chosen on a sample where there are many rows.
-    n_jobs, random_state
-        As everywhere.
-    partitions : EP or None
-        Settings for rows that stay where they are; None where these cannot be fitted.
-    """
-
-    model: Callable[[Any, Weights | None], Model]
-    engine: Callable[[Model, TrainingSet], Any]
-    climb: Callable[[Model, Any, EP, np.random.Generator, OnIteration], Candidate]
-    tunes: bool
-    is_weighted: bool
-    pairwise: bool
-    takes_sparse: bool
-    scales_by_rows: bool
-    max_rank: int | str | None
-    linear_from: int
-    climbs_on_sample: bool
+    model: Callable[[Any, Weights | None], Model]  # of training inputs and weights: kernel with bias, likelihood
+    engine: Callable[[Model, TrainingSet], Any]  # the one asked for
+    search: Callable[[Recipe, Prepared, OnIteration], Candidate]  # the way to hyper-parameters and posteriors
+    climb: Callable[..., Candidate]  # to the maximum of the evidence asked for, as `maximise_evidence`
+    tunes: bool  # whether hyper-parameters are chosen
+    n_restarts: int
+    is_weighted: bool  # whether classes have weights
+    pairwise: bool  # whether inputs are kernel values
+    takes_sparse: bool  # whether the kernel is a user's function, which gets sparse rows as they are
+    scales_by_rows: bool  # whether the kernel's length scale is taken from the training rows
+    max_rank: int | str | None  # landmarks at the most
     n_jobs: int | None
     random_state: RandomState
-    partitions: EP | None = None
+    linear_from: int = 1000  # rows from which a linear kernel is worked on by its features, if these are few
+    climbs_on_sample: bool = False  # whether the kernel is chosen on a sample where there are many rows
+    partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
 
     def view(self, kernel: Any, X: Any, engine: Any, *, rough: bool = False) -> View:
         """The form of the Gram matrix: exact, or of low rank where that is asked for or pays.
@@ -107,7 +80,10 @@ def prepare(recipe: Recipe, data: TrainingSet, points: Points | None = None, eng
     if points is None:
         columns = data.kept if recipe.pairwise else None
         points = Points.of(data.X, model.kernel, columns, recipe.takes_sparse, engine.wants_rows)
-    _refuse_bad_kernel(model, points)
+    n, some = points.X.shape[0], points
+    if n > _CHECKED:
+        some = points.take(np.linspace(0, n - 1, _CHECKED).astype(int))
+    check_gram(kernel_values(model.kernel, some.plain))  # finite, and of a kernel
     return Prepared(data, model, points, engine)
 
 
@@ -115,12 +91,13 @@ def choose(recipe: Recipe, ready: Prepared, rng: np.random.Generator, on_iterati
     """Hyper-parameters by the evidence asked for. Weights of classes have a word on the bias alone."""
     approximate = ready.engine if isinstance(ready.engine, EP) else EP()
     weights = ready.data.weights
-    best = recipe.climb(ready.model, _part(recipe, ready, ready.data.own_weights), approximate, rng, on_iteration)
+    options: dict[str, Any] = {"engine": approximate, "n_restarts": recipe.n_restarts, "rng": rng}
+    options |= {"n_jobs": recipe.n_jobs, "on_iteration": on_iteration}
+    best = recipe.climb(ready.model, *_part(recipe, ready, ready.data.own_weights), **options)
     if not recipe.is_weighted or weights is None:
         return best
     if is_no_better_than_a_coin(best):  # rows that count alike have no say: those that are to count may have one
-        part = _part(recipe, ready, weights.effective())
-        best = recipe.climb(ready.model, part, approximate, rng, on_iteration)
+        best = recipe.climb(ready.model, *_part(recipe, ready, weights.effective()), **options)
     part = _part(recipe, ready._replace(model=best.model), weights)
     return replace(best, model=rebiased(best.model, *part, engine=approximate))
 
@@ -144,7 +121,7 @@ def infer_posteriors(
     """The posteriors of a model whose hyper-parameters stand."""
     view = recipe.view(model.kernel, ready.points.X, ready.engine) if view is None else view
     data = ready.data
-    found = infer(model, view, data.targets, data.weights, ready.engine, rng=rng, n_jobs=recipe.n_jobs)
+    found = infer_candidate(model, view, data.targets, data.weights, ready.engine, rng=rng, n_jobs=recipe.n_jobs)
     for posterior in found.posteriors:
         if isinstance(posterior, SampledPosterior):
             warn_if_poor(posterior)
@@ -170,6 +147,19 @@ def search(recipe: Recipe, ready: Prepared, on_iteration: OnIteration = None) ->
     return replace(found, log_evidence=evidence, alternatives=alternatives)
 
 
+def conclude(recipe: Recipe, ready: Prepared, found: Candidate) -> Fitted:
+    """The last step: all that a fit on rows at hand has found."""
+    data = ready.data
+    return Fitted.of(
+        found,
+        ready.points,
+        data.classes,
+        rows=TrainingRows(data.classes[data.y], data.sample_weight, data.kept, data.n_rows),
+        prior_saw=seen_by_prior(recipe, ready.model, found.view),
+        is_tuned=recipe.tunes and ready.model.theta.size > 0,
+    )
+
+
 def seen_by_prior(recipe: Recipe, model: Model, view: View) -> str | None:
     """Why the prior of a fitted model is not independent of its training rows, if it is not."""
     if recipe.tunes and model.kernel.n_dims > 0:
@@ -179,11 +169,3 @@ def seen_by_prior(recipe: Recipe, model: Model, view: View) -> str | None:
     if view.saw_rows:
         return "the landmarks of a low-rank prior (set max_rank=None to have none) were chosen"
     return None
-
-
-def _refuse_bad_kernel(model: Model, points: Points) -> None:
-    """Raise unless kernel values are finite and make a positive semi-definite matrix, on some rows if many."""
-    n = points.X.shape[0]
-    if n > _CHECKED:
-        points = points.take(np.linspace(0, n - 1, _CHECKED).astype(int))
-    check_gram(kernel_values(model.kernel, points.plain))

@@ -17,7 +17,6 @@ from ..kernels import kernel_values
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model
 from ._inputs import Points
-from ._validation import TrainingSet
 
 __all__ = ["Fitted", "TrainingRows", "stacked_latents"]
 
@@ -41,11 +40,6 @@ class TrainingRows(NamedTuple):
     kept: Any  # which of the user's rows these are: those of positive weight
     n_rows: int  # how many the user handed in
     were_added: bool = False  # whether some came after the fit, perhaps chosen by what it said
-
-    @classmethod
-    def of(cls, data: TrainingSet) -> TrainingRows:
-        """Of a training set."""
-        return cls(data.classes[data.y], data.sample_weight, data.kept, data.n_rows)
 
     @property
     def dropped(self) -> int:
@@ -133,7 +127,7 @@ class Fitted:
     def at(self, rows: Any) -> NewPoints:
         """New points, given in the form of the training points."""
         if "map" not in self._new:
-            self._new["map"] = self.view.new(self.kernel)
+            self._new["map"] = self.view.new(self.model.kernel)
         new: NewPoints = self._new["map"](rows)
         return new
 

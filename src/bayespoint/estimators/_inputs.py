@@ -17,27 +17,13 @@ __all__ = ["Points"]
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """The training points, and how to bring new inputs into the same form.
+    """The training points, and how to bring new inputs into the same form."""
 
-    Parameters
-    ----------
-    X : array or sparse matrix
-        Training points as the kernel takes them.
-    columns : ndarray or None
-        Which columns of a precomputed kernel belong to training rows of positive weight.
-    isometry : Isometry or None
-        Dense coordinates of sparse rows.
-    densify : bool
-        Whether sparse rows become plain arrays.
-    by_rows : bool
-        Whether sparse rows stay so because kernel values are computed from products of them.
-    """
-
-    X: Any
-    columns: Array | None = None
-    isometry: Isometry | None = None
-    densify: bool = False
-    by_rows: bool = False
+    X: Any  # training points as the kernel takes them
+    columns: Array | None = None  # of a precomputed kernel that belong to training rows of positive weight
+    isometry: Isometry | None = None  # to dense coordinates of sparse rows
+    densify: bool = False  # whether sparse rows become plain arrays
+    by_rows: bool = False  # whether sparse rows stay so because kernel values are computed from products of them
 
     @classmethod
     def of(cls, X: Matrix, kernel: Kernel, columns: Array | None, takes_sparse: bool, by_rows: bool = False) -> Points:

@@ -28,7 +28,7 @@ from ._base import KernelClassifier, step_probabilities
 from ._fit import OnIteration, Prepared, Recipe, infer_posteriors
 from ._fitted import Fitted
 from ._linear_weights import FeatureConfidence, LinearWeights
-from ._validation import TrainingSet, check_bias
+from ._validation import TrainingSet
 
 __all__ = ["GaussianMarginClassifier"]
 
@@ -259,17 +259,17 @@ class GaussianMarginClassifier(KernelClassifier):
     @property
     def mean_(self) -> Array:
         """Mean of the weights."""
-        return LinearWeights.of(self._fitted()).mean
+        return LinearWeights.of(self._require_fit()).mean
 
     @property
     def intercept_(self) -> Any:
         """Mean of the offset."""
-        return LinearWeights.of(self._fitted()).intercept
+        return LinearWeights.of(self._require_fit()).intercept
 
     @property
     def covariance_(self) -> Array:
         """Covariance of the weights."""
-        return LinearWeights.of(self._fitted()).covariance
+        return LinearWeights.of(self._require_fit()).covariance
 
     def feature_confidences(self, feature_names: Any = None) -> list[FeatureConfidence]:
         """Features of a linear machine of two classes by how sure their weights are, the surest first.
@@ -292,7 +292,7 @@ class GaussianMarginClassifier(KernelClassifier):
         >>> model.feature_confidences(["noise", "signal", "more noise"])[0].name
         'signal'
         """
-        weights = LinearWeights.of(self._fitted())
+        weights = LinearWeights.of(self._require_fit())
         if len(self.classes_) > 2:
             raise InvalidProblemError("Feature confidences are for two classes: fit one class against the rest.")
         mean, sd = weights.mean, np.sqrt(np.diagonal(weights.covariance))
@@ -327,7 +327,7 @@ class GaussianMarginClassifier(KernelClassifier):
         >>> found["exact"].value < found["corollary 5"].value
         True
         """
-        fitted = self._fitted()
+        fitted = self._require_fit()
         if len(self.classes_) > 2:
             raise InvalidProblemError("The corollaries are for two classes: see `certificate` for several.")
         if fitted.prior_saw:
@@ -351,24 +351,25 @@ class GaussianMarginClassifier(KernelClassifier):
         if not isinstance(self.variance, Real) or not 0 < float(self.variance) < np.inf:
             raise InvalidProblemError(f"variance must be a finite number above 0, got {self.variance!r}.")
         kernel = float(self.variance) * make_kernel(self.kernel, X, weights.total if weights else None)
-        return Model(with_bias(kernel, check_bias(self.bias)), Step())
+        return Model(with_bias(kernel, float(self.bias)), Step())
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def _recipe(self) -> Recipe:
+        recipe = super()._recipe()
         if not (self.tune is None or isinstance(self.tune, Mapping) or str(self.tune) == "bound"):
             raise InvalidProblemError(f"tune must be 'bound', a dict with 'eta' and 'C', or None, got {self.tune!r}.")
         grid = self.tune if isinstance(self.tune, Mapping) else {}
         if not (set(grid) <= {"eta", "C"} and all(np.ndim(values) == 1 and len(values) for values in grid.values())):
             raise InvalidProblemError(f"A grid to tune has lists of values for 'eta' and 'C', got {dict(grid)!r}.")
         self._engines()
+        return replace(recipe, search=self._search, linear_from=0)
 
     @property
     def _gaussian_engine(self) -> Margin:
         """For priors on parts of the rows: settings from before the data, whatever the bound has chosen since."""
         return self._engine_at(self.eta, self.C)
 
-    def _knows_leave_one_out(self) -> bool:
-        return False  # not Bayes' rule: a row's site is not what its absence would take away
+    def _leave_one_out(self, X: Any) -> None:
+        """Not Bayes' rule: a row's site is not what its absence would take away."""
 
     def _engine(self, model: Model, data: TrainingSet) -> Margin:
         return self._engine_at(self.eta, self.C)
@@ -387,9 +388,6 @@ class GaussianMarginClassifier(KernelClassifier):
         return Margin(
             float(eta), float(C), float(self.margin), self.slack, self.solver, tolerance=float(self.tolerance)
         )
-
-    def _recipe(self, **changes: Any) -> Recipe:
-        return super()._recipe(**({"linear_from": 0} | changes))
 
     def _search(self, recipe: Recipe, ready: Prepared, on_iteration: OnIteration) -> Candidate:
         """The machine, or of a grid of them the one with the smallest bound."""

@@ -15,7 +15,7 @@ from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..grams import Landmarks, Linear, LowRank, view_by_features
 from ..tuning.climb import Candidate
-from ._callbacks import FitProgress
+from ._callbacks import fit_progress
 from ._fit import Recipe, choose, prepare
 from ._fitted import Fitted
 from ._streaming import batch_points, most_landmarks
@@ -49,9 +49,8 @@ def fit_partitions(estimator: Any, recipe: Recipe, X: Any, y: Any, sample_weight
     ready = prepare(recipe, sample, batch_points(sample.X, recipe), engine)
     model = ready.model
     if recipe.tunes:
-        progress = FitProgress(estimator, found.X, found.y)
-        model = choose(recipe, ready, rng, lambda _: progress.iteration(dict)).model
-        progress.finish()
+        with fit_progress(estimator, found.X, found.y, lambda _: {}) as report:
+            model = choose(recipe, ready, rng, report).model
     view = view_by_features(model.kernel, ready.points.X, max_rank=most_landmarks(recipe), rng=rng)
     parts = dask_partitions(
         X,

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..engines import EP
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams import Landmarks, Linear, NaturalGaussian, view_by_features
+from ..grams import Landmarks, NaturalGaussian, view_by_features
 from ..grams.views import SHARE, linear_view
 from ..problem import Problem
 from ..tuning.climb import Candidate, Model
@@ -49,22 +49,34 @@ class _Stream:
     counts: Any  # rows of each class
 
 
-def learn_batch(recipe: Recipe, so_far: Fitted | None, data: TrainingSet, engine: EP, *, forgetting: float) -> Fitted:
+def learn_batch(recipe: Recipe, so_far: Fitted | None, data: TrainingSet, *, forgetting: float) -> Fitted:
     """One batch of expectation propagation with the posterior so far as its prior."""
     points = batch_points(data.X, recipe, None if so_far is None else so_far.points)
-    stream = _new_stream(recipe, data, points, engine) if so_far is None else _stream_of(recipe, so_far)
-    view = _view_for(recipe, stream, points.X)
-    gram = view.gram(stream.model.kernel)
+    stream = _new_stream(recipe, data, points) if so_far is None else _stream_of(recipe, so_far)
+    kernel, options = stream.model.kernel, _landmark_options(recipe)
+    if stream.view is None:
+        view = Landmarks.among(points.X, kernel, **options)
+    else:  # more landmarks, where those so far leave out too much of this batch
+        view = stream.view.over(points.X).grown(kernel, **options)
+    gram = view.gram(kernel)
     keep = forgetting if stream.rows else 1.0
     priors = [natural.extended(gram.rank).faded(keep) for natural in stream.naturals]
     problems = [
         Problem(replace(gram, prior=prior), y, stream.model.likelihood, data.weights, check=False)
         for prior, y in zip(priors, data.targets, strict=True)
     ]
-    found = Candidate.of(stream.model, engine.infer_all(problems, n_jobs=recipe.n_jobs), view)
+    assert recipe.partitions is not None  # else there is no partial_fit
+    found = Candidate.of(stream.model, recipe.partitions.infer_all(problems, n_jobs=recipe.n_jobs), view)
     found = replace(found, log_evidence=stream.log_evidence + (found.log_evidence or 0.0))
     counts = stream.counts + np.bincount(data.y, minlength=len(data.classes))
-    _warn_if_sorted(stream.rows, counts, data.classes)
+    total = int(counts.sum())
+    if stream.rows < _LONG <= total and np.count_nonzero(counts) == 1:
+        warnings.warn(
+            f"The first {total} rows all have the label {data.classes[np.argmax(counts)]}: a stream sorted by label "
+            "misleads the posterior; shuffle the rows.",
+            InferenceWarning,
+            stacklevel=3,
+        )
     return Fitted.of(found, points, data.classes, class_count=counts)
 
 
@@ -82,8 +94,8 @@ def most_landmarks(recipe: Recipe) -> int | None:
     return _LANDMARKS if recipe.max_rank == "auto" else recipe.max_rank  # type: ignore[return-value]
 
 
-def _new_stream(recipe: Recipe, data: TrainingSet, points: Points, engine: EP) -> _Stream:
-    model = prepare(recipe, data, points, engine).model
+def _new_stream(recipe: Recipe, data: TrainingSet, points: Points) -> _Stream:
+    model = prepare(recipe, data, points, recipe.partitions).model
     if model.free:
         raise InvalidProblemError(
             f"A stream tunes nothing: give {' and '.join(model.free)} as a number, or fit on some rows first."
@@ -104,8 +116,7 @@ def _stream_of(recipe: Recipe, fitted: Fitted) -> _Stream:
     if view.has_coordinates:
         naturals = [posterior.gaussian.coordinates for posterior in fitted.posteriors]
     else:
-        limit, seed = most_landmarks(recipe), _landmark_seed(recipe)
-        view = view_by_features(model.kernel, view.X, max_rank=limit, tolerance=1e-2 * SHARE, rng=seed)
+        view = view_by_features(model.kernel, view.X, **_landmark_options(recipe, 1e-2 * SHARE))
         rows = view.gram(model.kernel).factor
         prior = NaturalGaussian.standard(rows.shape[1])
         naturals = [prior + NaturalGaussian.of_sites(rows, p.tau, p.nu) for p in fitted.posteriors]
@@ -119,28 +130,7 @@ def _stream_of(recipe: Recipe, fitted: Fitted) -> _Stream:
     return _Stream(model, view, naturals, evidence, int(counts.sum()), counts)
 
 
-def _view_for(recipe: Recipe, stream: _Stream, X: Any) -> Linear | Landmarks:
-    """Features of a batch: of more landmarks, where those so far leave out too much of it."""
-    options: dict[str, Any] = {
-        "max_rank": most_landmarks(recipe),
-        "tolerance": SHARE,
-        "rng": _landmark_seed(recipe),
-    }
-    if stream.view is None:
-        return Landmarks.among(X, stream.model.kernel, **options)
-    return stream.view.over(X).grown(stream.model.kernel, **options)
-
-
-def _landmark_seed(recipe: Recipe) -> Any:
-    return np.random.default_rng(recipe.random_state if isinstance(recipe.random_state, int) else 0)
-
-
-def _warn_if_sorted(before: int, counts: Any, classes: Any) -> None:
-    total = int(counts.sum())
-    if before < _LONG <= total and np.count_nonzero(counts) == 1:
-        warnings.warn(
-            f"The first {total} rows all have the label {classes[np.argmax(counts)]}: a stream sorted by label "
-            "misleads the posterior; shuffle the rows.",
-            InferenceWarning,
-            stacklevel=4,
-        )
+def _landmark_options(recipe: Recipe, tolerance: float = SHARE) -> dict[str, Any]:
+    """How landmarks are chosen: the same ones from the same rows, whoever asks."""
+    seed = recipe.random_state if isinstance(recipe.random_state, int) else 0
+    return {"max_rank": most_landmarks(recipe), "tolerance": tolerance, "rng": np.random.default_rng(seed)}

@@ -15,7 +15,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ex
 from .. import readouts
 from .._core.random import as_generator
 from .._core.typing import Array, RandomState
-from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..kernels import amplitude, make_kernel, with_bias
@@ -23,11 +22,11 @@ from ..likelihoods import Hinge
 from ..posteriors import Latent
 from ..problem import Weights
 from ..tuning.averaging import plausible_candidates
-from ..tuning.climb import Candidate, Model, is_no_better_than_a_coin
+from ..tuning.climb import Candidate, Model, is_no_better_than_a_coin, maximise_evidence
 from ._base import KernelClassifier, named_engine
-from ._fit import OnIteration, Recipe
+from ._fit import Recipe
 from ._fitted import Fitted
-from ._validation import TrainingSet, check_bias
+from ._validation import TrainingSet, check_inputs
 
 if TYPE_CHECKING:
     from ..evidence import Estimate
@@ -259,7 +258,7 @@ class BayesianSVC(KernelClassifier):
         from ..evidence import Estimate
         from ..evidence.svm.evidences import svm_log_evidence
 
-        posteriors = self._fitted().posteriors
+        posteriors = self._require_fit().posteriors
         kind = self.evidence if kind is None else kind
         rng = as_generator(self.random_state)
         parts = [svm_log_evidence(posterior.problem, rng, kind, method, se=se) for posterior in posteriors]
@@ -269,7 +268,7 @@ class BayesianSVC(KernelClassifier):
 
     def _model(self, X: Any, weights: Weights | None) -> Model:
         tuned = self.optimizer is not None
-        kernel = with_bias(self._kernel(X, weights), check_bias(self.bias), tuned=tuned)
+        kernel = with_bias(self._kernel(X, weights), float(self.bias), tuned=tuned)
         return Model(kernel, Hinge(float(self.C)), ("C",) if tuned else ())
 
     def _kernel(self, X: Any, weights: Weights | None) -> Any:
@@ -309,8 +308,8 @@ class BayesianSVC(KernelClassifier):
             return float(self.gamma)
         raise InvalidProblemError(f"gamma must be 'scale', 'auto' or a number above 0, got {self.gamma!r}.")
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def _recipe(self) -> Recipe:
+        recipe = super()._recipe()
         if not isinstance(self.C, Real) or not 0 < float(self.C) < np.inf:
             raise InvalidProblemError(f"C must be a finite number above 0, got {self.C!r}.")
         if self.probability not in ("average", "mean", "map"):
@@ -324,21 +323,20 @@ class BayesianSVC(KernelClassifier):
         if self.average and self.optimizer is None:
             raise InvalidProblemError("average=True needs hyper-parameters to average over: set optimizer='evidence'.")
         named_engine(self.engine, _ENGINES)
+        named = isinstance(self.kernel, str) and self.kernel in ("rbf", "poly")
+        return replace(
+            recipe,
+            climb=self._climb,
+            scales_by_rows=named and isinstance(self.gamma, str) and self.gamma == "scale",
+            climbs_on_sample=self.evidence != "naive",  # draws of the normaliser take all labels at once
+        )
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
         is_free = isinstance(self.engine, str) and self.engine == "sample"
         return named_engine(self._sampler(model, data) if is_free else self.engine, _ENGINES)
 
-    def _recipe(self, **changes: Any) -> Recipe:
-        named = isinstance(self.kernel, str) and self.kernel in ("rbf", "poly")
-        own = {
-            "scales_by_rows": named and isinstance(self.gamma, str) and self.gamma == "scale",
-            "climbs_on_sample": self.evidence != "naive",  # draws of the normaliser take all labels at once
-        }
-        return super()._recipe(**(own | changes))
-
     def _not_the_mean(self) -> str | None:
-        fitted = self._fitted()
+        fitted = self._require_fit()
         if fitted.alternatives:
             return "several sets of hyper-parameters decide together; set average=False"
         if self.probability == "map" and any(posterior.found is None for posterior in fitted.posteriors):
@@ -347,18 +345,16 @@ class BayesianSVC(KernelClassifier):
             )
         return None
 
-    def _climb(
-        self, model: Model, part: Any, engine: EP, rng: np.random.Generator, on_iteration: OnIteration
-    ) -> Candidate:
+    def _climb(self, model: Model, *part: Any, **options: Any) -> Candidate:
         """The maximum of the evidence asked for, with other plausible hyper-parameters around it if asked for."""
-        best = super()._climb(model, part, engine, rng, on_iteration)
-        args = *part, engine
+        best = maximise_evidence(model, *part, **options)
+        args, rng = (*part, options["engine"]), options["rng"]
         if self.evidence != "naive":
             from ..tuning import svm as svm_tuning  # compiles
 
             if is_no_better_than_a_coin(best):
                 best = svm_tuning.maximise_normalised_evidence(
-                    model, *args, kind=self.evidence, rng=rng, n_jobs=self.n_jobs, on_iteration=on_iteration
+                    model, *args, kind=self.evidence, rng=rng, n_jobs=self.n_jobs, on_iteration=options["on_iteration"]
                 )
             else:
                 best = svm_tuning.normalise(best, *args, kind=self.evidence, rng=rng)
@@ -397,20 +393,20 @@ class BayesianSVC(KernelClassifier):
 
     def _point_latent(self, X: Any) -> Array:
         """Latent functions of one classifier each: the support vector machine, or the posterior mean."""
-        fitted = self._fitted()
+        fitted = self._require_fit()
         if self.probability != "map":
             return np.atleast_2d(self.latent(X).mean.T).T
         gram, weights = fitted.posteriors[0].problem.gram, self.dual_coef_.T
-        return fitted.read(self._inputs(X), lambda new: (gram.expansion(new, self.support_, weights),))[0]
+        return fitted.read(check_inputs(self, X), lambda new: (gram.expansion(new, self.support_, weights),))[0]
 
     def _average(self, X: Any) -> tuple[Array, Array]:
         """Log-probabilities of each posterior's positive and negative class, averaged over the posterior."""
-        up, down = self._fitted().read(self._inputs(X), self._log_probabilities)
+        up, down = self._require_fit().read(check_inputs(self, X), self._log_probabilities)
         return up, down
 
     def _log_probabilities(self, new: NewPoints) -> tuple[Array, Array]:
         ups, downs = [], []
-        for posterior in self._fitted().posteriors:
+        for posterior in self._require_fit().posteriors:
             if posterior.engine.is_exact:  # draws: the mean of probabilities is not that of their mean latent
                 p = np.clip(readouts.class_probability(posterior, new), 1e-300, 1 - 1e-16)
                 ups.append(np.log(p))

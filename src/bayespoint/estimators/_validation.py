@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,18 +16,14 @@ from sklearn.utils.validation import validate_data
 
 from .._core.scikit import check_sample_weight
 from .._core.typing import Array, Matrix
-from ..exceptions import InvalidProblemError
 from ..problem import Weights
 
 __all__ = [
     "TrainingSet",
     "check_batch",
-    "check_bias",
     "check_classes",
-    "check_count",
     "check_inputs",
     "check_training_set",
-    "number_or_evidence",
     "restore_on_failure",
     "signs_of",
     "weights_of",
@@ -98,8 +93,7 @@ def check_training_set(
         X = X[kept][:, kept] if pairwise else X[kept]
     product = weights_of(class_weight, classes[codes], weights)
     if not pairwise:
-        _check_variation(X)
-        _check_not_vanishing(X)
+        _check_features(X)
     return TrainingSet(X, codes, classes, product, kept, n, weights)
 
 
@@ -141,6 +135,8 @@ def check_batch(
 
 def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weights | None:
     """Weights of rows times weights of their classes; None if all are one."""
+    if class_weight is None and sample_weight is None:
+        return None
     power: Any = np.float64(1.0)
     if class_weight is not None:
         classes, codes = np.unique(y, return_inverse=True)
@@ -159,9 +155,10 @@ def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weight
     return None if np.all(product.total == 1) else product
 
 
-def check_inputs(estimator: BaseEstimator, X: Any, pairwise: bool) -> Matrix:
+def check_inputs(estimator: Any, X: Any) -> Matrix:
     """Validate inputs of a fitted estimator."""
-    return _check_size(validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False), pairwise)
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False)
+    return _check_size(X, estimator._pairwise)
 
 
 def _check_size(X: Matrix, pairwise: bool) -> Matrix:
@@ -177,10 +174,20 @@ def _check_size(X: Matrix, pairwise: bool) -> Matrix:
     return X
 
 
-def _check_not_vanishing(X: Matrix) -> None:
-    """Features so small that their squares are lost."""
-    values = X.data if sparse.issparse(X) else X
-    largest = float(np.abs(values).max(initial=0.0))
+def _check_features(X: Matrix) -> None:
+    """Features so small that their squares are lost; constant ones, hopeless if there is nothing else."""
+    largest = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0))
+    if not sparse.issparse(X):  # an empty column is the normal case there
+        constant = np.flatnonzero(X.min(axis=0) == X.max(axis=0))
+        if len(constant) == X.shape[1]:
+            raise ValueError("All features are constant in the training rows: there is nothing to tell the classes by.")
+        if len(constant):
+            shown = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
+            warnings.warn(
+                f"Constant features in the training rows carry no information: column {shown}; consider dropping them.",
+                UserWarning,
+                stacklevel=5,  # the caller of fit
+            )
     if 0 < largest < _SMALLEST:
         raise ValueError(
             f"X has no entry beyond {largest:.1g}, and kernels square them: rescale the features, for example with "
@@ -188,58 +195,14 @@ def _check_not_vanishing(X: Matrix) -> None:
         )
 
 
-def _check_variation(X: Matrix) -> None:
-    """Constant features: harmless one by one, hopeless if there is nothing else."""
-    if sparse.issparse(X):
-        return  # an empty column is the normal case there
-    constant = np.flatnonzero(X.min(axis=0) == X.max(axis=0))
-    if len(constant) == X.shape[1]:
-        raise ValueError("All features are constant in the training rows: there is nothing to tell the classes by.")
-    if len(constant):
-        shown = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
-        warnings.warn(
-            f"Constant features in the training rows carry no information: column {shown}; consider dropping them.",
-            UserWarning,
-            stacklevel=5,  # the caller of fit
-        )
-
-
-def number_or_evidence(name: str, value: Any) -> float | None:
-    """A number that stays fixed, or None for the word 'evidence': chosen with the kernel."""
-    if isinstance(value, str) and value == "evidence":
-        return None
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return float(value)
-    raise InvalidProblemError(
-        f"{name} must be a number, or 'evidence' to have it chosen with the kernel, got {value!r}."
-    )
-
-
-def check_count(name: str, value: Any) -> None:
-    """A whole number of at least zero."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
-        raise InvalidProblemError(f"{name} must be a whole number of at least 0, got {value!r}.")
-
-
-def check_bias(value: Any) -> float:
-    """A finite number of at least zero."""
-    if isinstance(value, Real) and 0 <= float(value) < np.inf:
-        return float(value)
-    raise InvalidProblemError(f"bias must be a finite number of at least 0, got {value!r}.")
-
-
 @contextmanager
 def restore_on_failure(estimator: BaseEstimator) -> Iterator[None]:
     """Leave a fitted estimator as it was if fitting it again fails or is interrupted."""
-    before = {name: value for name, value in vars(estimator).items() if _is_fitted_name(name)}
+    before = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     try:
         yield
     except BaseException:
-        for name in [name for name in vars(estimator) if _is_fitted_name(name)]:
-            delattr(estimator, name)
+        for name in [name for name in vars(estimator) if name.endswith("_")]:
+            del vars(estimator)[name]
         vars(estimator).update(before)
         raise
-
-
-def _is_fitted_name(name: str) -> bool:
-    return name.endswith("_") and not name.startswith("__")

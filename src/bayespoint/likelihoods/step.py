@@ -118,18 +118,14 @@ class Step:
             d_noise[i], d_softness[i] = found.d_noise, found.d_softness
         return {"noise": d_noise, "softness": d_softness}
 
-    def _levels(self, power: Array) -> tuple[Array, Array]:
-        """Logarithms of the lower level q^u of the step and of its rise (1-q)^u - q^u."""
-        q = self.noise
-        if q == 0:
-            return np.full_like(power, -np.inf), np.zeros_like(power)
-        log_low, log_high = power * log(q), power * np.log1p(-q)
-        return log_low, log_high + np.log1p(-np.exp(log_low - log_high))
-
     def _closed_form(self, y: Array, mean: Array, var: Array, power: Array) -> tuple[Array, Array, Array, Array]:
         """``log Z``, ``r = rise phi(z) / Z``, ``c = r (z + r)`` and ``1 - c`` for ``Z = low + rise Phi(z)``."""
         z = y * mean / np.sqrt(var + self.softness)
-        log_low, log_rise = self._levels(power)
+        if self.noise == 0:
+            log_low, log_rise = np.full_like(power, -np.inf), np.zeros_like(power)
+        else:  # lower level q^u of the step and its rise (1-q)^u - q^u
+            log_low, log_high = power * log(self.noise), power * np.log1p(-self.noise)
+            log_rise = log_high + np.log1p(-np.exp(log_low - log_high))
         log_z = np.logaddexp(log_low, log_rise + log_ndtr(z))
         if self.noise == 0:
             ratio = hazard(z)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,8 +10,9 @@ import numpy as np
 
 from .._core.random import as_generator
 from .._core.typing import Array
+from ..exceptions import InferenceWarning
 from ..problem import Weights
-from .climb import Candidate, infer_quietly
+from .climb import Candidate, infer_candidate
 
 __all__ = ["Weighted", "plausible_candidates"]
 
@@ -112,7 +114,8 @@ class _Neighbourhood:
     def at(self, shift: Array) -> Candidate:
         theta = self.centre.copy()
         theta[self.free] += shift
-        return infer_quietly(self.best.model.at(theta), *self.data, start=self.best)
+        with warnings.catch_warnings(action="ignore", category=InferenceWarning):  # rough patches around it
+            return infer_candidate(self.best.model.at(theta), *self.data, start=self.best)
 
     def contains(self, shifts: Array) -> Any:
         theta = self.centre[self.free] + shifts
@@ -128,5 +131,5 @@ class _Neighbourhood:
         return root
 
     def gradient(self, shift: Array) -> Array:
-        gradient: Array = self.at(shift).evidence_gradient(self.data[0])[self.free]
+        gradient: Array = self.at(shift).evidence_gradient()[self.free]
         return gradient

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,8 +25,18 @@ from ..problem import Problem, Weights
 
 _NOWHERE = 1e10  # negative log-evidence where there is none
 _POLISHED = 60  # rows up to which the maximum is followed down to rounding: cheap there, and as reproducible
+_ROUGHLY: Mapping[str, Any] = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-3}
+_TO_ROUNDING: Mapping[str, Any] = {"maxiter": 30, "maxfun": 60, "ftol": 0.0, "gtol": 1e-8}
 
-__all__ = ["Candidate", "Model", "infer", "is_no_better_than_a_coin", "maximise_evidence", "rebiased"]
+__all__ = [
+    "Candidate",
+    "Model",
+    "believable_evidence",
+    "infer_candidate",
+    "is_no_better_than_a_coin",
+    "maximise_evidence",
+    "rebiased",
+]
 
 
 @dataclass(frozen=True)
@@ -82,9 +92,9 @@ class Candidate:
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from bayespoint import Step
-    >>> from bayespoint.tuning import Model, infer
+    >>> from bayespoint.tuning import Model, infer_candidate
     >>> X = np.array([[0.0], [1.0]])
-    >>> infer(Model(RBF(1.0), Step()), X, [np.array([1.0, 1.0])], None, EP()).log_evidence < 0
+    >>> infer_candidate(Model(RBF(1.0), Step()), X, [np.array([1.0, 1.0])], None, EP()).log_evidence < 0
     True
     """
 
@@ -100,14 +110,14 @@ class Candidate:
         parts = [posterior.log_evidence for posterior in posteriors]
         return cls(model, posteriors, None if None in parts else float(sum(parts)), view)
 
-    def evidence_gradient(self, X: Any) -> Array:
+    def evidence_gradient(self) -> Array:
         """Gradient of the log-evidence in ``model.theta``."""
         gradients = [p.evidence_gradient for p in self.posteriors if isinstance(p, GaussianPosterior)]
         by_name = [np.sum([gradient.likelihood[name] for gradient in gradients]) for name in self.model.free]
-        return np.r_[as_view(X).slope(self.model.kernel, gradients), by_name]
+        return np.r_[self.view.slope(self.model.kernel, gradients), by_name]
 
 
-def infer(
+def infer_candidate(
     model: Model,
     X: Any,
     targets: Sequence[Array],
@@ -125,9 +135,9 @@ def infer(
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from bayespoint import Step
-    >>> from bayespoint.tuning import Model, infer
+    >>> from bayespoint.tuning import Model, infer_candidate
     >>> X, y = np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
-    >>> len(infer(Model(RBF(1.0), Step(softness=1.0)), X, [y, -y], None, EP()).posteriors)
+    >>> len(infer_candidate(Model(RBF(1.0), Step(softness=1.0)), X, [y, -y], None, EP()).posteriors)
     2
     """
     view = as_view(X)
@@ -135,13 +145,6 @@ def infer(
     problems = [Problem(gram, y, model.likelihood, weights, check=False) for y in targets]
     sites = None if start is None else start.posteriors
     return Candidate.of(model, engine.infer_all(problems, rng, start=sites, n_jobs=n_jobs), view)
-
-
-def infer_quietly(*args: Any, **options: Any) -> Candidate:
-    """`infer` on the way to somewhere: a rough patch there is not the user's concern."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InferenceWarning)
-        return infer(*args, **options)
 
 
 def maximise_evidence(
@@ -204,38 +207,28 @@ def maximise_evidence(
     engine = EP() if engine is None else engine
     # The evidence is stationary in the sites, so a rough fixed point is enough to climb by.
     rough = replace(engine, tolerance=max(engine.tolerance, 1e-3))
-    climb = _Climb(X, targets, weights, rough, n_jobs, on_iteration)
-    starts = [model.theta]
+    data = as_view(X), targets, weights
+    restarts = []
     if n_restarts:
-        bounds = model.bounds
-        if not np.isfinite(bounds).all():
+        low, high = model.bounds.T
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise InvalidProblemError("Restarts draw from within the kernel's bounds: make all of them finite.")
         rng = np.random.default_rng() if rng is None else rng
-        starts += [rng.uniform(bounds[:, 0], bounds[:, 1]) for _ in range(n_restarts)]
-    climb.run(model, starts[0])
-    if not climb.stopped:
-        rest = (delayed(_climb_alone)(model, theta, X, targets, weights, rough) for theta in starts[1:])
-        climb.take(in_parallel(rest, n_jobs))
-    assert climb.best is not None
-    if len(targets[0]) <= _POLISHED and not climb.stopped:
-        climb.polish(model, engine)
-    return infer(climb.best.model, X, targets, weights, engine, start=climb.best, n_jobs=n_jobs)
+        restarts = [rng.uniform(low, high) for _ in range(n_restarts)]
+    climb = _Climb(data, n_jobs, on_iteration)
+    with warnings.catch_warnings(action="ignore", category=InferenceWarning):  # rough patches on the way
+        best = climb.run(model, model.theta, rough, _ROUGHLY)
+        if restarts and not climb.stopped:
+            tasks = (delayed(_Climb(data).run)(model, theta, rough, _ROUGHLY) for theta in restarts)
+            climb.best = best = max([best, *in_parallel(tasks, n_jobs)], key=believable_evidence)
+        if len(targets[0]) <= _POLISHED and not climb.stopped:  # equal data in another guise give equal answers
+            exact = replace(engine, tolerance=min(engine.tolerance, 1e-9))
+            best = climb.run(model, best.model.theta, exact, _TO_ROUNDING)
+    return infer_candidate(best.model, *data, engine, start=best, n_jobs=n_jobs)
 
 
 def is_no_better_than_a_coin(candidate: Candidate) -> bool:
-    """Whether the labels are as probable under equal odds, up to a nat: then the evidence has found nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint import Hinge
-    >>> from bayespoint.engines import EP
-    >>> from bayespoint.tuning.climb import Model, infer, is_no_better_than_a_coin
-    >>> X, y = np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
-    >>> is_no_better_than_a_coin(infer(Model(1e-4 * RBF(1.0), Hinge(0.1)), X, [y], None, EP()))
-    True
-    """
+    """Whether the labels are as probable under equal odds, up to a nat: then the evidence has found nothing."""
     rows = sum(float(posterior.problem.exponents.sum()) for posterior in candidate.posteriors)
     assert candidate.log_evidence is not None
     return candidate.log_evidence < 1.0 - rows * float(np.log(2))
@@ -246,20 +239,6 @@ def rebiased(model: Model, X: Any, targets: Sequence[Array], weights: Weights | 
 
     Weights of classes say how probable the classes are to be, not how many rows there are: they have a word on the
     constant, which is what classes differ by before any row is looked at, and none on the kernel.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint import Step
-    >>> from bayespoint.engines import EP
-    >>> from bayespoint.kernels import with_bias
-    >>> from bayespoint.problem import Weights
-    >>> from bayespoint.tuning.climb import Model, rebiased
-    >>> X, y = np.linspace(-2, 2, 20)[:, None], np.repeat([-1.0, 1.0], 10)
-    >>> model = Model(with_bias(RBF(0.1), 0.1, tuned=True), Step(softness=1.0))
-    >>> rebiased(model, X, [y], Weights.of(np.where(y > 0, 100.0, 0.01)), engine=EP()).kernel
-    RBF(length_scale=0.1) + 5.23**2
     """
     shape, bias = model.kernel.k1, model.kernel.k2
     if not bias.constant_value:
@@ -273,86 +252,61 @@ def rebiased(model: Model, X: Any, targets: Sequence[Array], weights: Weights | 
     return replace(model, kernel=Sum(shape, found))
 
 
-def _possible(candidate: Candidate) -> float:
-    """Its log-evidence if that can be one."""
+def believable_evidence(candidate: Candidate) -> float:
+    """Its log-evidence if that can be one: labels cannot be more than certain."""
     value = candidate.log_evidence
     return -np.inf if value is None or value > 0 else value
 
 
-def _climb_alone(model: Model, theta: Array, X: Any, targets: Any, weights: Any, engine: EP) -> Candidate:
-    """The best candidate of a climb of its own, wherever it runs."""
-    climb = _Climb(X, targets, weights, engine, None, None)
-    climb.run(model, theta)
-    assert climb.best is not None
-    return climb.best
-
-
+@dataclass
 class _Climb:
     """The state of one or more runs of L-BFGS: the best candidate so far, and the last one as a warm start."""
 
-    def __init__(self, X: Any, targets: Any, weights: Any, engine: EP, n_jobs: int | None, on_iteration: Any) -> None:
-        self.data = X, targets, weights, engine
-        self.n_jobs, self.on_iteration = n_jobs, on_iteration
-        self.best: Candidate | None = None
-        self.last: Candidate | None = None
-        self.evaluations, self.stopped = 0, False
-        self.options = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-3}
+    data: tuple[Any, Any, Any]
+    n_jobs: int | None = None
+    on_iteration: Callable[[Candidate], bool] | None = None
+    best: Candidate | None = None
+    last: Candidate | None = None
+    evaluations: int = 0
+    stopped: bool = False
 
-    def run(self, model: Model, theta: Array) -> None:
+    def run(self, model: Model, theta: Array, engine: EP, options: Mapping[str, Any]) -> Candidate:
+        """The best candidate, of this run and those before it."""
         self.last = None
-        if not theta.size:
-            self.negative_evidence(theta, model)
-            return
+        settings: dict[str, Any] = {"bounds": model.bounds, "callback": self.after_iteration, "options": options}
         try:
             with blas_threads_for(len(self.data[1][0])):
-                self._minimize(model, theta)
+                if theta.size:
+                    start = np.clip(theta, *model.bounds.T)
+                    minimize(self.negative_evidence, start, (model, engine), "L-BFGS-B", jac=True, **settings)
+                else:
+                    self.negative_evidence(theta, model, engine)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self.where()) from None
-
-    def _minimize(self, model: Model, theta: Array) -> None:
-        minimize(
-            self.negative_evidence,
-            np.clip(theta, *model.bounds.T),
-            args=(model,),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=model.bounds,
-            callback=self.after_iteration,
-            options=self.options,
-        )
-
-    def polish(self, model: Model, engine: EP) -> None:
-        """Follow the gradient down to rounding, so that equal data in another guise give equal answers."""
         assert self.best is not None
-        self.data = (*self.data[:3], replace(engine, tolerance=min(engine.tolerance, 1e-9)))
-        self.options = {"maxiter": 30, "maxfun": 60, "ftol": 0.0, "gtol": 1e-8}
-        self.run(model, self.best.model.theta)
+        return self.best
 
-    def negative_evidence(self, theta: Array, model: Model) -> tuple[float, Array]:
-        candidate = infer_quietly(model.at(theta), *self.data, start=self.last, n_jobs=self.n_jobs)
+    def negative_evidence(self, theta: Array, model: Model, engine: EP) -> tuple[float, Array]:
+        """What is minimised, with its gradient."""
+        candidate = infer_candidate(model.at(theta), *self.data, engine, start=self.last, n_jobs=self.n_jobs)
         self.evaluations += 1
-        self.last = candidate
-        value = candidate.log_evidence
-        assert value is not None
-        if value > 0:  # labels cannot be more than certain: expectation propagation broke down here
-            self.last = None
-            self.best = candidate if self.best is None else self.best
-            return _NOWHERE, np.zeros(len(theta))
-        if self.best is None or _possible(self.best) < value:
+        value = believable_evidence(candidate)
+        if self.best is None or believable_evidence(self.best) < value:
             self.best = candidate
-        return -value, -candidate.evidence_gradient(self.data[0])
-
-    def take(self, candidates: Sequence[Candidate]) -> None:
-        """Candidates from elsewhere."""
-        found = [candidate for candidate in (self.best, *candidates) if candidate is not None]
-        self.best = max(found, key=_possible)
+        if value == -np.inf:  # expectation propagation broke down here
+            self.last = None
+            return _NOWHERE, np.zeros(len(theta))
+        self.last = candidate
+        return -value, -candidate.evidence_gradient()
 
     def after_iteration(self, intermediate_result: Any) -> None:
-        if self.on_iteration is not None and self.on_iteration(self.best):
+        """Whoever looks on may stop it."""
+        if self.on_iteration is not None and self.best is not None and self.on_iteration(self.best):
             self.stopped = True
             raise StopIteration
 
     def where(self) -> str:
+        """What was reached, for one who interrupts."""
         if self.best is None:
             return "Interrupted before the first evaluation of the evidence."
         return (

@@ -13,6 +13,7 @@ draws. There are two ways up.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,11 +24,12 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Su
 from .._core.random import as_generator
 from .._core.typing import Array
 from ..evidence.svm.gradients import normaliser_gradient, normaliser_slope
+from ..exceptions import InferenceWarning
 from ..grams.views import as_view
 from ..likelihoods import Hinge
 from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights
-from .climb import Candidate, Model, infer, infer_quietly
+from .climb import Candidate, Model, infer_candidate
 
 __all__ = ["at_fixed_product", "maximise_normalised_evidence", "normalise"]
 
@@ -49,48 +51,7 @@ def maximise_normalised_evidence(
     n_jobs: int | None = None,
     on_iteration: Callable[[Candidate], bool] | None = None,
 ) -> Candidate:
-    """Climb the conditional (25) or joint (30) evidence from `model` in all its free log-parameters.
-
-    Parameters
-    ----------
-    model : Model
-        With a `Hinge`; where to start, and what is free.
-    X, targets, weights
-        Training data, as for `maximise_evidence`.
-    engine : EP
-        With a log-evidence and its gradient.
-    kind : {"conditional", "joint"}, default="conditional"
-        Which normaliser.
-    rng : int, Generator, RandomState or None
-        Source of randomness.
-    max_steps : int, default=40
-        Steps after which to stop; before that the climb ends when all steps are short.
-    n_jobs : int, optional
-        Posteriors inferred at the same time.
-    on_iteration : callable, optional
-        Called with the candidate of each step; a true answer stops the climb there.
-
-    Returns
-    -------
-    Candidate
-        Its `log_evidence` is the naive one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint import Hinge
-    >>> from bayespoint.engines import EP
-    >>> from bayespoint.kernels import with_bias
-    >>> from bayespoint.tuning.svm import maximise_normalised_evidence
-    >>> from bayespoint.tuning import Model
-    >>> X = np.linspace(-2, 2, 20)[:, None]
-    >>> targets = [np.sign(X[:, 0] + 0.1)]
-    >>> model = Model(with_bias(1.0 * RBF(0.1), 1.0), Hinge(1.0), ("C",))
-    >>> best = maximise_normalised_evidence(model, X, targets, None, EP(), rng=0)
-    >>> bool(best.model.kernel.k1.k2.length_scale > 0.5)
-    True
-    """
+    """Climb the conditional (25) or joint (30) evidence from `model` in all its free log-parameters."""
     slopes = _Slopes(X, targets, weights, engine, kind, as_generator(rng), n_jobs)
     low, high = model.bounds.T
     theta = np.clip(model.theta, low, high)
@@ -108,7 +69,7 @@ def maximise_normalised_evidence(
             break
         theta = np.clip(theta + np.sign(slope) * step, low, high)
         candidate = slopes.candidate(model.at(theta), candidate)
-    return infer(candidate.model, X, targets, weights, engine, start=candidate, n_jobs=n_jobs)
+    return infer_candidate(candidate.model, X, targets, weights, engine, start=candidate, n_jobs=n_jobs)
 
 
 class _Slopes:
@@ -123,7 +84,8 @@ class _Slopes:
         self.end: Array | None = None
 
     def candidate(self, model: Model, start: Candidate | None) -> Candidate:
-        return infer_quietly(model, self.view, *self.data, start=start, n_jobs=self.n_jobs)
+        with warnings.catch_warnings(action="ignore", category=InferenceWarning):  # rough patches on the way
+            return infer_candidate(model, self.view, *self.data, start=start, n_jobs=self.n_jobs)
 
     def at(self, candidate: Candidate) -> Array:
         """Gradient in ``model.theta``: that of every posterior's naive evidence less that of the common normaliser."""
@@ -131,22 +93,11 @@ class _Slopes:
         norm, self.end = normaliser_gradient(problem, self.rng, self.kind, draws=self.draws, start=self.end)
         by_kernel = self.view.slope(candidate.model.kernel, [norm])
         by_c = [float(norm.by_c.mean()) for _ in candidate.model.free]
-        return candidate.evidence_gradient(self.view) - len(candidate.posteriors) * np.r_[by_kernel, by_c]
+        return candidate.evidence_gradient() - len(candidate.posteriors) * np.r_[by_kernel, by_c]
 
 
 def at_fixed_product(model: Model, C: float) -> Model:
-    """The same support vector machine with another C: kernel and bias shrink as C grows.
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint import Hinge
-    >>> from bayespoint.kernels import with_bias
-    >>> from bayespoint.tuning.svm import at_fixed_product
-    >>> from bayespoint.tuning import Model
-    >>> at_fixed_product(Model(with_bias(4.0 * RBF(1.0), 2.0), Hinge(1.0)), 4.0).kernel
-    1**2 * RBF(length_scale=1) + 1**2
-    """
+    """The same support vector machine with another C: kernel and bias shrink as C grows."""
     assert isinstance(model.likelihood, Hinge)
     factor = model.likelihood.C / C
     kernel = model.kernel
@@ -172,42 +123,7 @@ def normalise(
     rng: np.random.Generator | None = None,
     draws: int = 80,
 ) -> Candidate:
-    """Move C at fixed ``C K`` to where the normalised evidence is stationary, by bisection.
-
-    Parameters
-    ----------
-    best : Candidate
-        The maximum of the naive evidence.
-    X, targets, weights
-        Training data, as for `maximise_evidence`.
-    engine : EP
-        With a log-evidence and its gradient.
-    kind : {"conditional", "joint"}, default="conditional"
-        Which normaliser.
-    rng : numpy.random.Generator, optional
-        Source of randomness.
-    draws : int, default=80
-        Draws of the normaliser's slope at each C.
-
-    Returns
-    -------
-    Candidate
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint import Hinge
-    >>> from bayespoint.engines import EP
-    >>> from bayespoint.kernels import with_bias
-    >>> from bayespoint.tuning.svm import normalise
-    >>> from bayespoint.tuning import Model, maximise_evidence
-    >>> X = np.linspace(-2, 2, 20)[:, None]
-    >>> targets = [np.sign(X[:, 0] + 0.1)]
-    >>> naive = maximise_evidence(Model(with_bias(1.0 * RBF(1.0), 1.0), Hinge(1.0), ("C",)), X, targets)
-    >>> normalise(naive, X, targets, None, EP(), rng=np.random.default_rng(0)).model.likelihood.C > 0
-    True
-    """
+    """Move C at fixed ``C K`` to where the normalised evidence is stationary, by bisection."""
     rng = np.random.default_rng() if rng is None else rng
     seed = int(rng.integers(2**31))  # the same draws at every C, so that the slope is a smooth function of it
     start: Array | None = None
@@ -218,13 +134,13 @@ def normalise(
     known: dict[float, float] = {}
     for _ in range(6):
         middle = 0.5 * (low + high)
-        candidate = infer(at_fixed_product(best.model, float(np.exp(middle))), X, targets, weights, engine)
+        candidate = infer_candidate(at_fixed_product(best.model, float(np.exp(middle))), X, targets, weights, engine)
         known[middle], start = _slope_at_fixed_product(candidate, kind, seed, draws, start)
         low, high = (middle, high) if known[middle] > 0 else (low, middle)
     root = 0.5 * (low + high)
     if low in known and high in known:  # a straight line through the noise of both ends
         root = low + (high - low) * known[low] / (known[low] - known[high])
-    return infer(at_fixed_product(best.model, float(np.exp(root))), X, targets, weights, engine)
+    return infer_candidate(at_fixed_product(best.model, float(np.exp(root))), X, targets, weights, engine)
 
 
 def _slope_at_fixed_product(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,9 +14,9 @@ from .._core.typing import Array
 from ..engines import EP
 from ..estimators._base import KernelClassifier, recipe_of
 from ..estimators._validation import check_training_set
-from ..exceptions import InvalidProblemError
+from ..exceptions import InferenceWarning, InvalidProblemError
 from ..kernels import with_bias
-from ..tuning.climb import Candidate, Model, infer_quietly
+from ..tuning.climb import Candidate, Model, infer_candidate
 
 __all__ = ["EvidenceSurface", "evidence_surface"]
 
@@ -118,7 +119,8 @@ def evidence_surface(
         for i, right in enumerate(steps):
             theta = model.theta.copy()
             theta[chosen] += powers * (right, up)
-            start = infer_quietly(model.at(theta), *training, start=start)
+            with warnings.catch_warnings(action="ignore", category=InferenceWarning):  # rough patches on the way
+                start = infer_candidate(model.at(theta), *training, start=start)
             surface[j, i] = start.log_evidence
     middle = np.exp(model.theta[chosen] / powers)
     axes = middle[:, None] * np.exp(steps)

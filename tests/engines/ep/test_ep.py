@@ -9,13 +9,14 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bayespoint import Problem, Step
 from bayespoint.engines import EP
+from bayespoint.engines.ep import engine
 from bayespoint.engines.ep.engine import _one_by_one, posterior_of_state
-from bayespoint.engines.ep.sites import Rows, Sites, evaluate
+from bayespoint.engines.ep.sites import SiteRows, Sites, evaluate, settle
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning
 from bayespoint.grams import DensePoints
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.problem import Weights
-from bayespoint.tuning import Model, infer
+from bayespoint.tuning import Model, infer_candidate
 from witnesses import (
     central_difference,
     posterior_by_draws,
@@ -172,11 +173,11 @@ LIKELIHOODS = {
 
 def evidence_and_gradient(model, X, y, weights):
     def at(theta):
-        return infer(model.at(theta), X, [y], weights, TIGHT)
+        return infer_candidate(model.at(theta), X, [y], weights, TIGHT)
 
     if at(model.theta).posteriors[0].info["error"] > 1e-8:
         pytest.skip("EP has no sharp fixed point here")
-    gradient = at(model.theta).evidence_gradient(X)
+    gradient = at(model.theta).evidence_gradient()
     return gradient, central_difference(lambda theta: at(theta).log_evidence, model.theta, step=1e-3)
 
 
@@ -199,7 +200,7 @@ def test_the_gradient_holds_where_sites_have_negative_precision():
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     y[np.argsort(X[:, 0])[-3:]] *= -1
     model = Model(6.0 * RBF([2.0, 3.0]), Step(0.05, 0.1), ("noise", "softness"))
-    assert np.any(infer(model, X, [y], None, TIGHT).posteriors[0].tau < -1e-3)
+    assert np.any(infer_candidate(model, X, [y], None, TIGHT).posteriors[0].tau < -1e-3)
     np.testing.assert_allclose(*evidence_and_gradient(model, X, y, None), rtol=1e-5, atol=1e-5)
 
 
@@ -301,8 +302,8 @@ def test_a_tiny_weight_is_almost_no_row(step, rng):
 def test_one_site_at_a_time_reaches_the_same_fixed_point(step, rng):
     weights = rng.choice([0.5, 1.0, 3.0], 20) if step.softness else None
     problem = model_problem(20, step, rng, dimensions=5, weights=weights)
-    rows = Rows.of(problem)
-    state = evaluate(rows, Sites.zero(20))
+    rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
+    state = evaluate(rows, Sites(*np.zeros((2, 20))))
     for _ in range(30):
         state, _ = TIGHT._sequential(rows, state)
     assert state.error < 1e-7
@@ -328,7 +329,7 @@ def test_sweeps_of_copies_and_powers_are_those_of_dense_algebra(step, rng):
     weights = Weights(np.array([1.0, 1.0, 3.0, 2.5, 1.0, 2.0]), np.array([0.5, 1.0, 1.0, 1.0, 0.3, 0.6]))
     gram = RBF(1.0)(rng.normal(size=(6, 2))) + 0.3 * np.eye(6)
     problem = Problem(gram, np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0]), step, weights)
-    rows = Rows.of(problem)
+    rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
     tau, nu = rng.uniform(0.05, 0.2, 6), 0.3 * problem.y * rng.random(6)
     state = evaluate(rows, Sites(tau.copy(), nu.copy()))
     at_once = np.array([cavity_and_site(problem, tau, nu, i) for i in range(6)]).T
@@ -350,8 +351,7 @@ def test_the_engine_falls_back_on_one_site_at_a_time(monkeypatch, rng):
     problem = model_problem(20, Step(0.0, 0.1), rng)
     usual = EP().infer(problem)
     assert usual.info["updates"] == "parallel"
-    parallel = EP._parallel
-    monkeypatch.setattr(EP, "_parallel", lambda self, *args: parallel(EP(max_sweeps=1), *args))
+    monkeypatch.setattr(engine, "settle", lambda rows, state, tolerance, *_: settle(rows, state, tolerance, 1))
     fallback = EP().infer(problem)
     assert fallback.info["updates"] == "sequential"
     assert_same(fallback, usual, 1e-3)

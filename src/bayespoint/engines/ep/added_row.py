@@ -23,7 +23,7 @@ from ..._core.typing import Array
 from ...grams import NewPoints
 from ...posteriors import GaussianPosterior
 from .engine import EP, posterior_of_state
-from .sites import Rows, Sites, State, evaluate, matched, settle
+from .sites import SiteRows, Sites, State, evaluate, matched, settle
 
 __all__ = ["GrownPosterior", "add_row"]
 
@@ -36,21 +36,7 @@ _SWEEPS = 30
 class GrownPosterior(GaussianPosterior):
     """A Gaussian posterior that rows were added to one by one.
 
-    Attributes
-    ----------
-    near_covariance : ndarray of shape (n, n)
-        Covariance of the latents at the training points, nearly: good enough to guide the next row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Problem, Step
-    >>> from bayespoint.engines import EP
-    >>> from bayespoint.engines.ep import add_row
-    >>> from bayespoint.grams import DensePoints
-    >>> one = EP().infer(Problem(np.eye(1), [1], Step(softness=1.0)))
-    >>> add_row(one, DensePoints([[0.5]], [1.0]), -1.0).near_covariance.shape
-    (2, 2)
+    `near_covariance` is that of the latents at the training points, nearly: good enough to guide the next row.
     """
 
     near_covariance: Array = field(default_factory=lambda: np.empty((0, 0)))
@@ -60,34 +46,6 @@ def add_row(posterior: GaussianPosterior, new: NewPoints, y: float, *, tolerance
     """The posterior with one more row, of weight one, as if it had been there from the beginning.
 
     Where latents have few coordinates a fit from the old sites is as fast as this, and done instead.
-
-    Parameters
-    ----------
-    posterior : GaussianPosterior
-        By expectation propagation.
-    new : NewPoints
-        The new row: one point, as the posterior takes it.
-    y : float
-        Its label, -1 or +1.
-    tolerance : float, default=1e-6
-        Change of the sites at which the sweeps stop.
-
-    Returns
-    -------
-    GaussianPosterior
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Problem, Step
-    >>> from bayespoint.engines import EP
-    >>> from bayespoint.engines.ep import add_row
-    >>> from bayespoint.grams import DensePoints
-    >>> gram, y = np.full((3, 3), 0.5) + 0.5 * np.eye(3), np.array([1.0, -1.0, 1.0])
-    >>> two = EP().infer(Problem(gram[:2, :2], y[:2], Step(softness=1.0)))
-    >>> three = EP().infer(Problem(gram, y, Step(softness=1.0)))
-    >>> bool(np.allclose(add_row(two, DensePoints(gram[2:, :2], [1.0]), 1.0).mean, three.mean, atol=1e-6))
-    True
     """
     n = posterior.problem.size
     problem = posterior.problem.and_row(new, y)
@@ -95,7 +53,7 @@ def add_row(posterior: GaussianPosterior, new: NewPoints, y: float, *, tolerance
         start: Any = replace(posterior, tau=np.r_[posterior.tau, 0.0], nu=np.r_[posterior.nu, 0.0])
         return EP(tolerance=tolerance).infer(problem, start=start)
     with blas_threads_for(n):
-        rows = Rows.of(problem)
+        rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
         guide = _Guide.of(posterior, new)
         sites = Sites(np.r_[posterior.tau / rows.copies[:n], 0.0], np.r_[posterior.nu / rows.copies[:n], 0.0])
         state = _settle(rows, guide, sites, _NEAR)
@@ -163,7 +121,7 @@ class _Guide:
         _, _, solved, failed = lapack.dgesv(columns[some] + np.diag(1 / d_tau[some]), columns.T)
         return columns, None if failed else solved.T
 
-    def moved_to(self, rows: Rows, sites: Sites) -> _Guide:
+    def moved_to(self, rows: SiteRows, sites: Sites) -> _Guide:
         """With the covariance at other sites, nearly; moments are those of here."""
         d_tau = rows.copies * sites.tau - self.tau
         moved = np.flatnonzero(np.abs(d_tau) * self.variance > 0.1 * _LARGE)
@@ -175,20 +133,20 @@ class _Guide:
         covariance = self.covariance - solved @ columns.T
         return _Guide(self.tau, self.nu, self.mean, self.variance, covariance, np.square(covariance))
 
-    def around(self, rows: Rows, exact: State) -> _Guide:
+    def around(self, rows: SiteRows, exact: State) -> _Guide:
         """The same around moments that are exact."""
         tau, nu = rows.copies * exact.sites.tau, rows.copies * exact.sites.nu
         return _Guide(tau, nu, exact.mean, exact.var, self.covariance, self.squares)
 
 
-def _settle(rows: Rows, guide: _Guide, sites: Sites, tolerance: float) -> State:
+def _settle(rows: SiteRows, guide: _Guide, sites: Sites, tolerance: float) -> State:
     """Sweeps until sites stand still, with moments from the guide."""
 
-    def guided(sites: Sites, last: State) -> State:
+    def guided(rows: SiteRows, sites: Sites, last: State) -> State:
         tau, nu = sites.times(rows.copies)
         moments = guide.moments(tau, nu, last.mean)
         state = None if moments is None else matched(rows, sites, *moments)
         return state or State.improper(sites, last.mean, guide.variance)
 
-    start = guided(sites, State.improper(sites, guide.mean, guide.variance))
-    return settle(rows, start, guided, tolerance=tolerance, max_sweeps=_SWEEPS)[0]
+    start = guided(rows, sites, State.improper(sites, guide.mean, guide.variance))
+    return settle(rows, start, tolerance, _SWEEPS, look=guided)[0]

@@ -27,7 +27,7 @@ from ...exceptions import InferenceWarning, InvalidProblemError
 from ...posteriors import EvidenceGradient, GaussianPosterior
 from ...problem import Problem
 from ..base import Engine
-from .sites import ALARMING, SETTLED, Rows, Sites, State, back_off, evaluate, rows_evidence, settle
+from .sites import ALARMING, SETTLED, SiteRows, Sites, State, back_off, evaluate, rows_evidence, settle
 
 __all__ = ["EP", "posterior_of_state"]
 
@@ -68,66 +68,43 @@ class EP(Engine):
     can_grow: ClassVar[bool] = True
 
     def infer(self, problem: Problem, rng: Any = None, *, start: GaussianPosterior | None = None) -> GaussianPosterior:
-        """Posterior of `problem`.
+        """Posterior of `problem`; from the sites of `start`, that of the same rows with a similar kernel or likelihood.
 
-        Parameters
-        ----------
-        problem : Problem
-            What to solve.
-        rng : ignored
-            Expectation propagation is deterministic; every engine takes a source of randomness.
-        start : GaussianPosterior, optional
-            Sites to start from: the posterior of a problem with the same rows and a similar kernel or likelihood.
-
-        Returns
-        -------
-        GaussianPosterior
+        It is deterministic: `rng` is there because every engine has it.
         """
-        with blas_threads_for(problem.size):
-            return self._infer(problem, start)
-
-    def _infer(self, problem: Problem, start: GaussianPosterior | None) -> GaussianPosterior:
         hard = problem.hard
-        if not problem.diag[hard].all():
+        if hard.any() and not problem.diag[hard].all():
             problem.raise_if_empty()
-        rows = Rows.of(problem)
-        sites = Sites.zero(problem.size) if start is None else Sites(start.tau / rows.copies, start.nu / rows.copies)
-        state, sweeps = self._parallel(rows, sites)
-        how = "parallel"
-        if hard.any() and not (state.error <= SETTLED and np.all(problem.y[hard] * state.mean[hard] > 0)):
-            problem.raise_if_empty()
-        if not state.error <= SETTLED:
-            state, more = self._sequential(rows, state)
-            sweeps, how = sweeps + more, "sequential"
-        if not state.error <= ALARMING:
-            warnings.warn(
-                f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by {state.error:.1g} "
-                f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; "
-                f"{problem.likelihood.remedy}, or sample with another engine.",
-                InferenceWarning,
-                stacklevel=3,
-            )
-        info = {"sweeps": sweeps, "updates": how, "error": state.error}
-        return posterior_of_state(problem, rows, state, info, self)
-
-    def _parallel(self, rows: Rows, sites: Sites) -> tuple[State, int]:
-        """Sweeps over all sites at once."""
-        state = evaluate(rows, sites)
-        if state is None:  # a bad start: begin at the prior
-            state = evaluate(rows, Sites.zero(rows.size))
+        rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
+        sites = nothing = Sites(*np.zeros((2, problem.size)))
+        if start is not None:
+            sites = Sites(start.tau / rows.copies, start.nu / rows.copies)
+        with blas_threads_for(problem.size):
+            state = evaluate(rows, sites) or evaluate(rows, nothing)  # from a bad start back to the prior
             assert state is not None
-        return self.sweeps_from(rows, state)
+            state, sweeps = settle(rows, state, self.tolerance, self.max_sweeps, self.memory)
+            how = "parallel"
+            if hard.any() and not (state.error <= SETTLED and np.all(problem.y[hard] * state.mean[hard] > 0)):
+                problem.raise_if_empty()
+            if not state.error <= SETTLED:
+                state, more = self._sequential(rows, state)
+                sweeps, how = sweeps + more, "sequential"
+            if not state.error <= ALARMING:
+                warnings.warn(
+                    f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by "
+                    f"{state.error:.1g} (tolerance {self.tolerance:.1g}): probabilities and evidence may be off; "
+                    f"{problem.likelihood.remedy}, or sample with another engine.",
+                    InferenceWarning,
+                    stacklevel=2,
+                )
+            info = {"sweeps": sweeps, "updates": how, "error": state.error}
+            return posterior_of_state(problem, rows, state, info, self)
 
-    def sweeps_from(self, rows: Rows, state: State) -> tuple[State, int]:
-        """Sweeps from sites that have been evaluated already."""
-        limits = {"tolerance": self.tolerance, "max_sweeps": self.max_sweeps, "memory": self.memory}
-        return settle(rows, state, lambda sites, _: evaluate(rows, sites), **limits)  # type: ignore[arg-type]
-
-    def _sequential(self, rows: Rows, state: State) -> tuple[State, int]:
+    def _sequential(self, rows: SiteRows, state: State) -> tuple[State, int]:
         """Sweeps that update one site at a time, each followed by a rank-one update of the covariance."""
         best = state
         for sweep in range(1, self.max_sweeps // 4 + 1):
-            new = back_off(lambda sites, _: evaluate(rows, sites), state, _one_by_one(rows, state))
+            new = back_off(rows, state, _one_by_one(rows, state))
             if new is None:
                 return best, sweep
             state = new
@@ -137,7 +114,7 @@ class EP(Engine):
         return best, self.max_sweeps // 4
 
 
-def _one_by_one(rows: Rows, state: State) -> Sites:
+def _one_by_one(rows: SiteRows, state: State) -> Sites:
     """One pass over the sites in order, the Gaussian kept up to date by rank-one changes."""
     running = state.gaussian.one_by_one()
     tau, nu = state.sites.tau.copy(), state.sites.nu.copy()
@@ -154,7 +131,7 @@ def _one_by_one(rows: Rows, state: State) -> Sites:
     return Sites(tau, nu)
 
 
-def _copies_in_turn(rows: Rows, i: int, mean: float, var: float, tau: float, nu: float) -> tuple[float, float]:
+def _copies_in_turn(rows: SiteRows, i: int, mean: float, var: float, tau: float, nu: float) -> tuple[float, float]:
     """The site of a row's copies after each of them had its turn, as rows of their own have.
 
     A copy moves the marginal before the next one looks at it; all of them at once overshoot by their number. What the
@@ -166,7 +143,7 @@ def _copies_in_turn(rows: Rows, i: int, mean: float, var: float, tau: float, nu:
         precision = 1 / var - tau
         if not precision > 0:
             break
-        _, t, v = rows.match(np.array([(mean / var - nu) / precision]), np.array([1 / precision]), one)
+        _, t, v = rows.site(np.array([(mean / var - nu) / precision]), np.array([1 / precision]), one)
         d_tau, d_nu = copies / turns * (t[0] - tau), copies / turns * (v[0] - nu)
         grown = 1 + d_tau * var
         if not (np.isfinite(d_tau + d_nu) and grown > 1e-8):
@@ -177,7 +154,7 @@ def _copies_in_turn(rows: Rows, i: int, mean: float, var: float, tau: float, nu:
 
 
 def posterior_of_state(
-    problem: Problem, rows: Rows, state: State, info: dict[str, Any], engine: EP
+    problem: Problem, rows: SiteRows, state: State, info: dict[str, Any], engine: EP
 ) -> GaussianPosterior:
     """The result, with the evidence ``Z(q)/Z(prior) prod_i [Z_i exp(F(cavity_i) - F(marginal_i))]^copies_i``.
 
@@ -191,13 +168,14 @@ def posterior_of_state(
         raise InvalidProblemError(
             f"Expectation propagation broke down: rescale the kernel, or {rows.likelihood.remedy}."
         )
-    seen_var = rows.seen(state.cavity_var)
+    residual = rows.gram.residual
+    seen_var = state.cavity_var if residual is None else state.cavity_var + residual
     by_parameter = rows.likelihood.log_normaliser_gradient(rows.y, state.cavity_mean, seen_var, rows.power)
     gradient = EvidenceGradient(
         gaussian.alpha,
         gaussian,
         {name: float((rows.copies * d).sum()) for name, d in by_parameter.items()},
-        None if rows.gram.residual is None else _by_residual(rows, state),
+        None if residual is None else _by_residual(rows, state),
     )
     return GaussianPosterior(
         *(problem, gaussian.alpha, state.mean, state.var, tau, nu, gaussian, log_evidence, gradient, info),
@@ -206,7 +184,7 @@ def posterior_of_state(
     )
 
 
-def _by_residual(rows: Rows, state: State) -> Array:
+def _by_residual(rows: SiteRows, state: State) -> Array:
     """Derivative of the log-evidence in each row's residual: ``d log Z / dv = (d2 + d1^2) / 2`` at its cavity."""
     tau, nu = state.sites
     spread = 1 + tau * state.cavity_var

@@ -6,15 +6,16 @@ Numbers are lines of Algorithm 3.5 of Rasmussen & Williams (2006), with all site
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._core.typing import Array
 from ...grams import Gram
-from ...problem import Problem, Weights
+from ...problem import Weights
 
-__all__ = ["ALARMING", "PATIENCE", "SETTLED", "Rows", "Sites", "State", "evaluate", "matched", "settle"]
+__all__ = ["ALARMING", "PATIENCE", "SETTLED", "SiteRows", "Sites", "State", "evaluate", "matched", "settle"]
 
 SETTLED = 1e-3  # an error that rounding can leave on an ill-conditioned Gram matrix, and that no figure shows
 ALARMING = 5e-2  # an error, over all sites together, that may show in probabilities
@@ -23,7 +24,7 @@ _IDLE = 8  # sweeps without progress after which smaller steps are taken
 _HALVINGS = 12  # of a step towards sites that make no proper Gaussian
 
 
-class Rows(NamedTuple):
+class SiteRows(NamedTuple):
     """The problem as the loops see it."""
 
     gram: Gram
@@ -33,13 +34,8 @@ class Rows(NamedTuple):
     power: Array
 
     @classmethod
-    def of(cls, problem: Problem) -> Rows:
-        """From a problem."""
-        return cls.weighted(problem.gram, problem.y, problem.likelihood, problem.weights)
-
-    @classmethod
-    def weighted(cls, gram: Gram, y: Array, likelihood: Any, weights: Weights | None) -> Rows:
-        """From its parts."""
+    def of(cls, gram: Gram, y: Array, likelihood: Any, weights: Weights | None) -> SiteRows:
+        """From the parts of a problem."""
         ones = np.ones(len(y))
         return cls(gram, y, likelihood, *((ones, ones) if weights is None else weights))
 
@@ -48,28 +44,17 @@ class Rows(NamedTuple):
         """Number of rows."""
         return len(self.y)
 
-    @property
-    def log_concave(self) -> bool:
-        """Whether no site has a negative precision."""
-        log_concave: bool = self.likelihood.is_log_concave
-        return log_concave
-
-    def seen(self, cavity_var: Array, some: Any = slice(None)) -> Array:
-        """Variance that the likelihood sees: of the latent with its residual."""
-        residual = self.gram.residual
-        return cavity_var if residual is None else cavity_var + residual[some]
-
-    def match(self, cavity_mean: Array, cavity_var: Array, some: Any = slice(None)) -> tuple[Array, Array, Array]:
+    def site(self, cavity_mean: Array, cavity_var: Array, some: Any = slice(None)) -> tuple[Array, Array, Array]:
         """Log-normalisers, and sites on the latents, or on that part of them that the Gram matrix has.
 
         The likelihood sees the latent with its residual; a site of precision tau there is one of precision
         ``1 / (1 / tau + residual)`` and the same mean here.
         """
-        seen = self.seen(cavity_var, some)
-        log_z, tau, nu = self.likelihood.site(self.y[some], cavity_mean, seen, self.power[some])
-        if self.gram.residual is None:
-            return log_z, tau, nu
-        shrink = 1 / (1 + tau * self.gram.residual[some])
+        y, power, residual = self.y[some], self.power[some], self.gram.residual
+        if residual is None:
+            return self.likelihood.site(y, cavity_mean, cavity_var, power)
+        log_z, tau, nu = self.likelihood.site(y, cavity_mean, cavity_var + residual[some], power)
+        shrink = 1 / (1 + tau * residual[some])
         return log_z, tau * shrink, nu * shrink
 
 
@@ -78,15 +63,6 @@ class Sites(NamedTuple):
 
     tau: Array
     nu: Array
-
-    @classmethod
-    def zero(cls, n: int) -> Sites:
-        """Sites that say nothing."""
-        return cls(np.zeros(n), np.zeros(n))
-
-    def where(self, condition: Any, other: Sites) -> Sites:
-        """These where the condition holds, the others elsewhere."""
-        return Sites(np.where(condition, self.tau, other.tau), np.where(condition, self.nu, other.nu))
 
     def towards(self, other: Sites, step: float) -> Sites:
         """A part of the way to other sites."""
@@ -117,13 +93,16 @@ class State(NamedTuple):
         return cls(sites, nothing, mean, var, nothing, nothing, nothing, sites, np.inf)
 
 
-def evaluate(rows: Rows, sites: Sites) -> State | None:
-    """One sweep's worth of work: marginals, cavities, matched sites. None if the Gaussian is not proper."""
+def evaluate(rows: SiteRows, sites: Sites, last: State | None = None) -> State | None:
+    """One sweep's worth of work: marginals, cavities, matched sites. None if the Gaussian is not proper.
+
+    Whoever only comes near the marginals may look at the `last` state; here they are worked out.
+    """
     gaussian = rows.gram.conditioned(*sites.times(rows.copies))  # lines 10 to 12
     return None if gaussian is None else matched(rows, sites, gaussian.mean, gaussian.variance, gaussian)
 
 
-def matched(rows: Rows, sites: Sites, mean: Array, var: Array, gaussian: Any = None) -> State | None:
+def matched(rows: SiteRows, sites: Sites, mean: Array, var: Array, gaussian: Any = None) -> State | None:
     """Cavities of given marginals, and the sites that moment matching asks for."""
     with np.errstate(divide="ignore", invalid="ignore"):
         cavity_precision = 1 / var - sites.tau  # line 4
@@ -131,8 +110,8 @@ def matched(rows: Rows, sites: Sites, mean: Array, var: Array, gaussian: Any = N
     if not (np.all(var > 0) and np.all(cavity_precision > 0) and np.isfinite(cavity_mean).all()):
         return None
     cavity_var = 1 / cavity_precision
-    log_z, new_tau, new_nu = rows.match(cavity_mean, cavity_var)  # lines 6 to 8
-    target = Sites(np.maximum(new_tau, 0.0) if rows.log_concave else new_tau, new_nu)
+    log_z, new_tau, new_nu = rows.site(cavity_mean, cavity_var)  # lines 6 to 8
+    target = Sites(np.maximum(new_tau, 0.0) if rows.likelihood.is_log_concave else new_tau, new_nu)
     if not (np.isfinite(target.tau).all() and np.isfinite(target.nu).all()):
         return None
     change = np.square((target.tau - sites.tau) * var) + np.square(target.nu - sites.nu) * var
@@ -140,14 +119,11 @@ def matched(rows: Rows, sites: Sites, mean: Array, var: Array, gaussian: Any = N
     return State(sites, gaussian, mean, var, cavity_mean, cavity_var, log_z, target, error)
 
 
+Look = Callable[[SiteRows, Sites, State], State | None]  # `evaluate`, or something near it
+
+
 def settle(
-    rows: Rows,
-    state: State,
-    evaluate: Callable[[Sites, State], State | None],
-    *,
-    tolerance: float,
-    max_sweeps: int,
-    memory: int = 3,
+    rows: SiteRows, state: State, tolerance: float, max_sweeps: int, memory: int = 3, look: Look = evaluate
 ) -> tuple[State, int]:
     """Sweeps until sites stand still, or stop getting better: the best state, and how many sweeps it took.
 
@@ -163,11 +139,11 @@ def settle(
             state, idle, damping = best, 0, 0.3 * damping
             mixing = Anderson(memory, rows.copies)
         proposal = mixing.propose(state) if sweep > 1 and damping == 1.0 else state.target
-        if rows.log_concave:  # extrapolation must not leave the cone of proper sites
-            proposal = proposal.where(proposal.tau >= 0, state.target)
+        if rows.likelihood.is_log_concave:  # extrapolation must not leave the cone of proper sites
+            proposal = Sites(*np.where(proposal.tau >= 0, proposal, state.target))
         if damping < 1.0:
             proposal = state.sites.towards(proposal, damping)
-        new = back_off(evaluate, state, proposal)
+        new = back_off(rows, state, proposal, look)
         if new is None:
             return best, sweep
         state = new
@@ -176,22 +152,23 @@ def settle(
     return best, max_sweeps
 
 
-def back_off(evaluate: Callable[[Sites, State], State | None], old: State, new: Sites) -> State | None:
+def back_off(rows: SiteRows, old: State, new: Sites, look: Look = evaluate) -> State | None:
     """The state at new sites, the step to them halved until the Gaussian is proper."""
     for halvings in range(_HALVINGS):
-        state = evaluate(old.sites.towards(new, 0.5**halvings) if halvings else new, old)
+        state = look(rows, old.sites.towards(new, 0.5**halvings) if halvings else new, old)
         if state is not None:
             return state
     return None
 
 
+@dataclass
 class Anderson:
     """Anderson mixing: the next sites from the residuals of the last sweeps, rows weighted by their copies."""
 
-    def __init__(self, memory: int, copies: Array) -> None:
-        self.memory, self.weight = memory, np.sqrt(np.r_[copies, copies])
-        self.targets: list[Array] = []
-        self.residuals: list[Array] = []
+    memory: int
+    copies: Array
+    targets: list[Array] = field(default_factory=list)
+    residuals: list[Array] = field(default_factory=list)
 
     def propose(self, state: State) -> Sites:
         """From the state of this sweep, which is remembered."""
@@ -202,7 +179,7 @@ class Anderson:
         self.residuals = [*self.residuals, residual][keep]
         if self.memory == 0 or len(self.targets) < 2:
             return state.target
-        scale = self.weight * np.r_[state.var, np.sqrt(state.var)]
+        scale = np.sqrt(np.r_[self.copies, self.copies]) * np.r_[state.var, np.sqrt(state.var)]
         d_residual = np.diff(self.residuals, axis=0) * scale
         normal = np.einsum("ik,jk->ij", d_residual, d_residual)
         shares = mixing_shares(normal, np.einsum("ik,k->i", d_residual, residual * scale))
@@ -217,7 +194,7 @@ def mixing_shares(normal: Array, right: Array) -> Array:
     return np.asarray(np.linalg.solve(regular, right), dtype=np.float64)
 
 
-def rows_evidence(rows: Rows, state: State) -> float:
+def rows_evidence(rows: SiteRows, state: State) -> float:
     """What the rows add to the log-evidence: ``sum_i copies_i log[Z_i exp(F(cavity_i) - F(marginal_i))]``."""
     exchange = 0.5 * (
         np.log(state.cavity_var / state.var) + state.cavity_mean**2 / state.cavity_var - state.mean**2 / state.var
