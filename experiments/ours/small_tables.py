@@ -248,12 +248,14 @@ def draw(losses: pd.DataFrame, rival: str) -> Figure:
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     axis, names = figure.subplots(), [name for name in (*CHOOSING, *REPORTING) if name in losses.index]
     ratios = losses.loc[names].div(losses.loc[names, rival], axis=0)
-    for method, mark in zip(losses.columns, "osv^D<>", strict=False):
-        size = {"ms": 8, "zorder": 3} if method == OURS else {"ms": 5}
-        axis.plot(names, ratios[method], mark, label=METHODS[method].label, **size)
+    across, apart = np.arange(len(names)), np.linspace(-0.3, 0.3, len(losses.columns))
+    for method, mark, shift in zip(losses.columns, "osv^D<>"[: len(apart)], apart, strict=True):
+        axis.plot(across + shift, ratios[method], mark, ms=7 if method == OURS else 4, label=METHODS[method].label)
+    axis.axhline(1.0, color="0.6", lw=1)
     axis.axvline(sum(name in CHOOSING for name in names) - 0.5, color="0.6", lw=1, ls=":")
-    axis.set_yscale("log")
-    axis.tick_params(axis="x", rotation=60)
+    axis.set_yscale("log", subs=[])
+    axis.set_yticks([0.125, 0.25, 0.5, 1, 2, 4, 8], ["1/8", "1/4", "1/2", "1", "2", "4", "8"], minor=False)
+    axis.set_xticks(across, names, rotation=60)
     axis.set(ylabel=f"log loss / that of {METHODS[rival].label}", title="sets to choose by | sets to report")
     axis.legend(fontsize=8, ncols=2)
     return figure
