@@ -222,7 +222,9 @@ def maximise_evidence(
     """
     engine = EP() if engine is None else engine
     # The evidence is stationary in the sites, so a rough fixed point is enough to climb by.
-    rough = replace(engine, tolerance=max(engine.tolerance, _WAY))
+    rough = replace(
+        engine, tolerance=max(engine.tolerance, _WAY), max_sweeps=min(engine.max_sweeps, 50), fallback=False
+    )
     data = as_view(X), targets, weights
     restarts = []
     if n_restarts:
