@@ -125,7 +125,7 @@ def test_a_margin_machine_has_no_bounds_where_its_prior_saw_the_rows(blobs):
     """Once wrong: landmarks and length scales of the very rows went into `bounds` unnoticed."""
     X, y = blobs
     for model in (GaussianMarginClassifier("rbf"), GaussianMarginClassifier(KERNEL, max_rank=5)):
-        with pytest.raises(InvalidProblemError, match=r"^No bounds: the l.*prior_fraction=0\.5\)\.$"):
+        with pytest.raises(InvalidProblemError, match=r"^No bounds: the .*prior_fraction=0\.5\)\.$"):
             model.fit(X, y).bounds()
     assert GaussianMarginClassifier(KERNEL).fit(X, y).bounds()
 

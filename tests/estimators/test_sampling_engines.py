@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The chains have not mixed", "ign
 @pytest.mark.parametrize("decision", ["bayes_point", "vote"])
 def test_every_engine_goes_by_name(engine, decision, blobs):
     X, y = blobs
-    model = BayesPointClassifier(None, engine=engine, decision=decision, random_state=0, **KERNEL).fit(X, y)
+    model = BayesPointClassifier(engine=engine, decision=decision, random_state=0, **KERNEL).fit(X, y)
     assert isinstance(model.posterior_, SampledPosterior)
     proba = model.predict_proba(X)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
@@ -41,7 +41,7 @@ def test_every_engine_goes_by_name(engine, decision, blobs):
 @pytest.mark.parametrize("decision", ["bayes_point", "vote"])
 def test_every_engine_is_an_object_too(engine, decision, blobs):
     X, y = blobs
-    model = BayesPointClassifier(None, engine=engine, decision=decision, random_state=0, **KERNEL).fit(X, y)
+    model = BayesPointClassifier(engine=engine, decision=decision, random_state=0, **KERNEL).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
     assert model.score(X, y) > 0.65
     assert model.get_params()["engine"] is engine
@@ -60,7 +60,7 @@ def test_every_exact_engine_has_a_name():
 def test_probabilities_are_near_those_of_expectation_propagation(engine, decision, blobs):
     X, y = blobs
     ep, sampled = (
-        BayesPointClassifier(None, engine=e, decision=decision, random_state=0, **KERNEL).fit(X, y).predict_proba(X)
+        BayesPointClassifier(engine=e, decision=decision, random_state=0, **KERNEL).fit(X, y).predict_proba(X)
         for e in (EP(), engine)
     )
     assert np.abs(ep - sampled).max() < 0.1
@@ -71,7 +71,7 @@ def test_probabilities_are_near_those_of_expectation_propagation(engine, decisio
 def test_several_classes(engine, decision, triplets):
     X, y = triplets
     named = np.array(["ant", "bee", "cat"])[y]
-    model = BayesPointClassifier(None, engine=engine, decision=decision, random_state=0, **KERNEL).fit(X, named)
+    model = BayesPointClassifier(engine=engine, decision=decision, random_state=0, **KERNEL).fit(X, named)
     assert len(model.posterior_) == 3
     proba = model.predict_proba(X)
     assert proba.shape == (45, 3)
@@ -85,7 +85,7 @@ def test_several_classes(engine, decision, triplets):
 @pytest.mark.parametrize("engine", [e for e in OBJECTS if not isinstance(e, Corners)], ids=lambda e: type(e).__name__)
 def test_a_random_state_fixes_everything(engine, triplets):
     X, y = triplets
-    model = BayesPointClassifier(None, engine=engine, random_state=3, **KERNEL)
+    model = BayesPointClassifier(engine=engine, random_state=3, **KERNEL)
     one, two, other = (clone(model).set_params(random_state=state).fit(X, y).predict_proba(X) for state in (3, 3, 4))
     np.testing.assert_array_equal(one, two)
     assert not np.array_equal(one, other)
@@ -122,17 +122,17 @@ def test_the_score_has_the_sign_and_the_order_of_the_probability(decision, blobs
 @pytest.mark.parametrize("engine", ["pinball", None, 3])
 def test_an_unknown_engine_is_refused(engine, blobs):
     with pytest.raises(InvalidProblemError, match=r"^engine must be one of 'sample', 'ep', .* or an engine object"):
-        BayesPointClassifier(None, engine=engine, **KERNEL).fit(*blobs)
+        BayesPointClassifier(engine=engine, **KERNEL).fit(*blobs)
 
 
 def test_an_unknown_decision_is_refused(blobs):
     with pytest.raises(InvalidProblemError, match=r"^decision must be 'bayes_point' or 'vote', got 'coin'\.$"):
-        BayesPointClassifier(None, decision="coin", **KERNEL).fit(*blobs)
+        BayesPointClassifier(decision="coin", **KERNEL).fit(*blobs)
 
 
 def test_a_false_cell_leaves_the_estimator_unfitted(blobs):
     X, y = blobs
-    model = BayesPointClassifier(None, engine="corners", noise=0.1, **KERNEL)
+    model = BayesPointClassifier(engine="corners", noise=0.1, **KERNEL)
     with pytest.raises(InvalidProblemError, match=r"^Corners belong to version space: .*\.$"):
         model.fit(X, y)
     assert not hasattr(model, "posterior_")
@@ -143,14 +143,14 @@ def test_chains_that_have_not_mixed_are_told(blobs):
     X, y = blobs
     engine = GibbsSampler(draws=20, warmup=0)
     with pytest.warns(InferenceWarning, match=r"^The chains have not mixed \(R-hat"):
-        BayesPointClassifier(None, engine=engine, softness=0.01, random_state=0, **KERNEL).fit(X, y)
+        BayesPointClassifier(engine=engine, softness=0.01, random_state=0, **KERNEL).fit(X, y)
 
 
 @pytest.mark.filterwarnings("error")
 def test_the_default_billiard_mixes(blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BayesPointClassifier(None, engine="billiard", random_state=0, **KERNEL).fit(*blobs)
+        BayesPointClassifier(engine="billiard", random_state=0, **KERNEL).fit(*blobs)
 
 
 def separable(blobs):
@@ -164,7 +164,7 @@ def test_draws_inside_hard_walls_leave_no_row_out(blobs):
     assert not hasattr(hard, "loo_proba_")
     assert soft.loo_proba_.shape == (40, 2)
     assert hard.score(X, y) == 1.0
-    gaussian = BayesPointClassifier(None, softness=0.0, **KERNEL).fit(X, y)
+    gaussian = BayesPointClassifier(softness=0.0, **KERNEL).fit(X, y)
     assert gaussian.loo_proba_.shape == (40, 2)
 
 
@@ -177,8 +177,8 @@ def test_a_refit_forgets_the_rows_left_out(blobs):
 
 def test_the_kernel_is_chosen_by_expectation_propagation(blobs):
     X, y = blobs
-    sampled = BayesPointClassifier(None, engine=Billiard(draws=200), random_state=0).fit(X, y)
-    gaussian = BayesPointClassifier(None).fit(X, y)
+    sampled = BayesPointClassifier(engine=Billiard(draws=200), random_state=0).fit(X, y)
+    gaussian = BayesPointClassifier().fit(X, y)
     assert isinstance(gaussian.posterior_, GaussianPosterior)
     assert sampled.log_evidence_ == pytest.approx(gaussian.log_evidence_)
     np.testing.assert_allclose(sampled.kernel_.theta, gaussian.kernel_.theta)
@@ -188,7 +188,7 @@ def test_the_kernel_is_chosen_by_expectation_propagation(blobs):
 def test_sample_takes_slices_where_the_billiard_cannot_go(blobs):
     X, y = blobs
     weights = np.linspace(0.5, 2.0, 40)
-    model = BayesPointClassifier(None, engine="sample", random_state=0, **KERNEL)
+    model = BayesPointClassifier(engine="sample", random_state=0, **KERNEL)
     assert isinstance(model.fit(X, y).posterior_.info["settings"], Billiard)
     assert isinstance(model.fit(X, y, sample_weight=weights).posterior_.info["settings"], EllipticalSlice)
     hard = clone(model).set_params(noise=0.1, softness=0.0)

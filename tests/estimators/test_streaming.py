@@ -21,10 +21,10 @@ def curved_data(rng, n=3000):
     return X, (np.sin(2 * X[:, 0]) + X[:, 1] + 0.4 * rng.standard_normal(n) > 0).astype(int)
 
 
-def streamed(model, X, y, batches, order=None):
+def streamed(model, X, y, batches, order=None, **options):
     order = np.arange(len(y)) if order is None else order
     for rows in np.array_split(order, batches):
-        model.partial_fit(X[rows], y[rows], classes=np.unique(y))
+        model.partial_fit(X[rows], y[rows], classes=np.unique(y), **options)
     return model
 
 
@@ -117,7 +117,7 @@ def test_several_classes_that_come_late(rng):
 def test_forgetting_follows_a_change(rng):
     X, y = linear_data(rng)
     keeps, forgets = (
-        streamed(BayesPointClassifier("linear", optimizer=None, forgetting=f), X, y, 30) for f in (1.0, 0.7)
+        streamed(BayesPointClassifier("linear", optimizer=None), X, y, 30, forgetting=f) for f in (1.0, 0.7)
     )
     for model in (keeps, forgets):
         streamed(model, X[:300], 1 - y[:300], 3)
@@ -155,7 +155,7 @@ def test_a_sorted_stream_is_warned_about(rng):
         ({}, {}, "needs all classes"),
         ({}, {"classes": [0]}, "at least two classes"),
         ({}, {"classes": [0, 2]}, "label .*1.* not among the declared classes"),
-        ({"forgetting": 0.0}, {"classes": [0, 1]}, "forgetting must be"),
+        ({}, {"classes": [0, 1], "forgetting": 0.0}, "forgetting must be"),
         ({"max_rank": 0}, {"classes": [0, 1]}, "max_rank must be"),
     ],
 )

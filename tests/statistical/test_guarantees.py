@@ -126,7 +126,9 @@ def test_the_best_of_a_grid(seed):
     grid = {"kernel": [9.0 * RBF(scale) for scale in (0.5, 1.0, 2.0, 4.0)]}
 
     def one(rng):
-        search = BoundSearch(BayesPointClassifier(None, optimizer=None, noise=0.05), grid).fit(*sample("curved", 80, rng))
+        search = BoundSearch(BayesPointClassifier(None, optimizer=None, noise=0.05), grid).fit(
+            *sample("curved", 80, rng)
+        )
         return pairs_of(search.certificate_, "curved")
 
     pairs = over_many_sets(one, seed)

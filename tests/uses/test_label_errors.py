@@ -110,7 +110,7 @@ def test_draws_agree_with_expectation_propagation_and_with_leaving_one_out(two_b
 
 def test_flipped_rows_come_first(two_blobs):
     X, y, wrong = two_blobs
-    errors = find_label_errors(BayesPointClassifier(None, noise="evidence").fit(X, y))
+    errors = find_label_errors(BayesPointClassifier("rbf", noise="evidence", hyper_prior=None).fit(X, y))
     assert set(errors.rows[:3]) == set(wrong)
     assert np.array_equal(np.sort(errors.rows), np.arange(60))
     assert np.all(np.diff(errors.probability) <= 0)
@@ -139,7 +139,8 @@ def test_swapping_the_classes_changes_nothing(two_blobs):
 
 def test_report(two_blobs):
     X, y, _ = two_blobs
-    errors = find_label_errors(make_pipeline(StandardScaler(), BayesPointClassifier(None, noise="evidence")).fit(X, y))
+    model = BayesPointClassifier("rbf", noise="evidence", hyper_prior=None)
+    errors = find_label_errors(make_pipeline(StandardScaler(), model).fit(X, y))
     text = str(errors)
     assert text == errors.report()
     assert "of 60 labels" in text

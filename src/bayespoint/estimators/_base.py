@@ -30,7 +30,15 @@ from ._fitted import Fitted
 from ._partitions import fit_partitions, is_dask
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
-__all__ = ["KernelClassifier", "named_engine", "read", "recipe_of", "step_probabilities"]
+__all__ = [
+    "KernelClassifier",
+    "draw_functions",
+    "named_engine",
+    "parts_of",
+    "read",
+    "recipe_of",
+    "step_probabilities",
+]
 
 _OPTIONAL = ("loo_proba_", "members_", "member_weights_", "kernels_", "weights_", "n_seen_", "class_count_")
 
@@ -72,6 +80,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     engine: Any
     posterior_: Any
     fitted_: Fitted
+    members_: list[Self]
+    member_weights_: Array
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -97,9 +107,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         with restore_on_failure(self):
             if is_dask(X):
                 return self._become(fit_partitions(self, recipe, X, y, sample_weight))
-            data = check_training_set(
-                self, X, y, sample_weight, self.class_weight, recipe.pairwise, recipe.takes_tables
-            )
+            data = check_training_set(self, X, y, sample_weight, recipe)
             ready = prepare(recipe, data)
             with fit_progress(self, X, y, lambda found: self._attributes(conclude(recipe, ready, found))) as report:
                 self._become(conclude(recipe, ready, recipe.search(recipe, ready, report)))
@@ -164,15 +172,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> BayesPointClassifier().fit(X, y).sample_latent(X[:5], 100, random_state=0).shape
         (100, 5)
         """
-        fitted = self._require_fit()
-        if self._pairwise:
-            raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
-        rows, rng = check_inputs(self, X), as_generator(random_state)
-        if not fitted.alternatives:
-            return fitted.functions(rows, n_samples, rng)
-        counts = rng.multinomial(n_samples, self.member_weights_)
-        drawn = [one.fitted_.functions(rows, int(k), rng) for one, k in zip(self.members_, counts, strict=True) if k]
-        return rng.permutation(np.concatenate(drawn))
+        rng = as_generator(random_state)
+        drawn = [functions for _, functions in draw_functions(self, X, n_samples, rng)]
+        return drawn[0] if len(drawn) == 1 else rng.permutation(np.concatenate(drawn))
 
     def certificate(
         self,
@@ -340,6 +342,12 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.fitted_
 
+    def _parts(self) -> list[tuple[Self, float]]:
+        """The classifiers that decide together and their weights: this one alone, where there is one kernel."""
+        if not self._require_fit().alternatives:
+            return [(self, 1.0)]
+        return list(zip(self.members_, self.member_weights_.tolist(), strict=True))
+
     def _become(self, fitted: Fitted) -> Self:
         """Take over what was found, and drop what only an earlier fit had."""
         for name in _OPTIONAL:
@@ -365,6 +373,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "likelihood_": fitted.model.likelihood,
             "posterior_": posteriors[0] if len(fitted.classes) == 2 else list(posteriors),
             "log_evidence_": fitted.log_evidence,
+            "log_posterior_": fitted.log_posterior,
             "approximation_": fitted.view.approximation(kernel),
         }
 
@@ -372,6 +381,25 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 def read(model: KernelClassifier, X: Any, function: Callable[[NewPoints], Array]) -> Array:
     """An array from new inputs, which are checked and taken some at a time: how uses of a posterior read it."""
     return model._require_fit().read(check_inputs(model, X), lambda new: (function(new),))[0]
+
+
+def parts_of(model: KernelClassifier) -> list[tuple[KernelClassifier, float]]:
+    """The classifiers of one kernel that decide together, the heaviest first, and their weights."""
+    return list(model._parts())
+
+
+def draw_functions(model: KernelClassifier, X: Any, size: int, rng: np.random.Generator) -> list[tuple[Any, Array]]:
+    """Functions drawn from the posterior at inputs jointly: those of each kernel with its likelihood.
+
+    How many of them come from which kernel is left to chance, by the weights.
+    """
+    parts = model._parts()
+    if model._pairwise:
+        raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
+    rows = check_inputs(model, X)
+    counts = rng.multinomial(size, [weight for _, weight in parts]) if len(parts) > 1 else [size]
+    drawn = zip([one.fitted_ for one, _ in parts], counts, strict=True)
+    return [(fitted.model.likelihood, fitted.functions(rows, int(k), rng)) for fitted, k in drawn if k]
 
 
 def recipe_of(model: KernelClassifier) -> Recipe:

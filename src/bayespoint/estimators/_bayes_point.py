@@ -19,7 +19,7 @@ from .._core.typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
-from ..kernels import make_kernel, table_kernels, with_bias
+from ..kernels import OnFeatures, make_kernel, table_kernels, with_bias
 from ..likelihoods import Step
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model, maximise_evidence
@@ -91,8 +91,6 @@ class BayesPointClassifier(KernelClassifier):
         (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,000 rows where it
         leaves out next to nothing, beyond 4,000 in any case; `approximation_` says what was done. Linear kernels go
         by their features, which is exact.
-    forgetting : float, default=1.0
-        Share of what is known that `partial_fit` keeps before each new batch; 1 forgets nothing.
     decision : {"bayes_point", "vote"}, default="bayes_point"
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
         average over all draws. The two are the same for a Gaussian posterior.
@@ -176,7 +174,6 @@ class BayesPointClassifier(KernelClassifier):
         hyper_prior: str | None = "weak",
         n_restarts: int = 0,
         max_rank: int | str | None = "auto",
-        forgetting: float = 1.0,
         decision: str = "bayes_point",
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -191,7 +188,6 @@ class BayesPointClassifier(KernelClassifier):
         self.hyper_prior = hyper_prior
         self.n_restarts = n_restarts
         self.max_rank = max_rank
-        self.forgetting = forgetting
         self.decision = decision
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -260,13 +256,17 @@ class BayesPointClassifier(KernelClassifier):
         return mixed_latent([(one.fitted_.latent(rows), weight) for one, weight in parts])
 
     @available_if(can_stream)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, forgetting: float = 1.0
+    ) -> Self:
         """Learn from one more batch of rows, of any size, without holding earlier ones.
 
         Expectation propagation runs on the batch with the posterior so far as its prior, in coordinates that all
         batches share: the features of a linear kernel, or landmarks, of which more are taken from each batch where
         those so far leave out too much of it, up to `max_rank` (500 if that is "auto"). The kernel stays as it is: that
-        of an earlier `fit`, which tunes it, or as given, its length scale from the spread of the first batch.
+        of an earlier `fit`, which tunes it, or as given, its length scale from the spread of the first batch. A stream
+        has one kernel: ``kernel="auto"`` is ``kernel=None`` there, and several that an earlier `fit` has mixed are
+        refused.
 
         Parameters
         ----------
@@ -278,6 +278,8 @@ class BayesPointClassifier(KernelClassifier):
             All labels that will ever come; needed at the first call unless the estimator is fitted.
         sample_weight : array-like of shape (n_samples,), optional
             Weights; a whole number means as many copies of the row.
+        forgetting : float, default=1.0
+            Share of what is known that is kept before this batch; 1 forgets nothing.
 
         Returns
         -------
@@ -303,15 +305,15 @@ class BayesPointClassifier(KernelClassifier):
         True
         """
         recipe = self._recipe()
-        if not isinstance(self.forgetting, Real) or not 0 < float(self.forgetting) <= 1:
-            raise InvalidProblemError(f"forgetting must be a share above 0 and at most 1, got {self.forgetting!r}.")
+        if not isinstance(forgetting, Real) or not 0 < float(forgetting) <= 1:
+            raise InvalidProblemError(f"forgetting must be a share above 0 and at most 1, got {forgetting!r}.")
         with restore_on_failure(self):
             so_far = getattr(self, "fitted_", None)
             known = check_classes(classes, None if so_far is None else so_far.classes)
-            data = check_batch(self, X, y, sample_weight, self.class_weight, known, first=so_far is None)
+            data = check_batch(self, X, y, sample_weight, self.class_weight, known, so_far, recipe)
             if not len(data.y):  # all rows have weight zero
                 return self
-            return self._become(learn_batch(recipe, so_far, data, forgetting=float(self.forgetting)))
+            return self._become(learn_batch(recipe, so_far, data, forgetting=float(forgetting)))
 
     def add_permutations(self, permutations: int) -> Self:
         """Add perceptrons to a classifier that was fitted with ``engine="perceptron"``.
@@ -406,8 +408,18 @@ class BayesPointClassifier(KernelClassifier):
         model = Model(with_bias(kernel, float(self.bias), tuned=tuned), likelihood, free)
         if not tuned or self.hyper_prior is None or isinstance(self.kernel, Kernel):
             return model
-        prior = weak_hyper_prior(model.kernel, data.X, likelihood, free)
+        prior = weak_hyper_prior(model.kernel, data.X, likelihood, free, data.counts)
         return replace(model, prior=prior).at(np.clip(prior.mean, *model.bounds.T))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_gaps
+        return tags
+
+    @property
+    def _takes_gaps(self) -> bool:
+        """Whether columns may have missing values: where kernels see them through features."""
+        return self._is_auto or self.kernel is None or isinstance(self.kernel, OnFeatures)
 
     @property
     def _is_auto(self) -> bool:
@@ -448,6 +460,7 @@ class BayesPointClassifier(KernelClassifier):
             recipe,
             partitions=engine if by_ep else None,
             takes_tables=self._is_auto or self.kernel is None,
+            takes_gaps=self._takes_gaps,
             scales_by_rows=recipe.scales_by_rows or self._is_auto,
             members=self._members if mixes else None,
             probabilities=lambda model, latent: step_probabilities(model.likelihood, latent),
@@ -458,12 +471,6 @@ class BayesPointClassifier(KernelClassifier):
         if isinstance(name, str) and name == "sample":
             name = self._sampler(model, data)
         return named_engine(name, _ENGINES, "sample")
-
-    def _parts(self) -> list[tuple[BayesPointClassifier, float]]:
-        """The classifiers that decide together and their weights: this one alone, where one kernel does."""
-        if not self._require_fit().alternatives:
-            return [(self, 1.0)]
-        return list(zip(self.members_, self.member_weights_, strict=True))
 
     def _proba(self, rows: Any) -> Array:
         """Class probabilities of one kernel, at rows that have been checked."""
@@ -485,8 +492,6 @@ class BayesPointClassifier(KernelClassifier):
 
     def _not_the_mean(self) -> str | None:
         fitted = self._require_fit()
-        if fitted.alternatives:
-            return "several kernels decide together; pass prior_fraction=0.5 for a classifier with one"
         return "the rows are no longer at hand; use fit on an array" if fitted.rows is None else None
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:

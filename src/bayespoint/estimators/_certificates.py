@@ -37,6 +37,11 @@ def certificate(
     """
     recipe, fitted = estimator._recipe(), estimator.fitted_
     _refuse_unless_mean(estimator)
+    if fitted.alternatives and prior_rows is None:
+        raise InvalidProblemError(
+            "No certificate: several kernels decide together; pass prior_fraction=0.5 for a classifier with one, or "
+            "fit with one to begin with."
+        )
     rows = fitted.rows
     if rows.were_added:
         raise InvalidProblemError(
@@ -180,7 +185,7 @@ def _refit(estimator: Any, recipe: Recipe, part: TrainingSet, rows: Any, engine:
     on_all = ready._replace(data=whole, points=fitted.points)
     found = infer_posteriors(recipe, on_all, model, view=view.over(fitted.points.X))
     saw = seen_by_prior(recipe, model, found.view)
-    known = {"rows": fitted.rows, "prior_saw": saw, "is_tuned": fitted.is_tuned}
+    known = {"rows": fitted.rows, "prior_saw": saw, "is_tuned": fitted.is_tuned, "table": fitted.table}
     return list(priors.posteriors), Fitted.of(found, fitted.points, fitted.classes, **known)
 
 
@@ -193,4 +198,5 @@ def _training_set(estimator: Any, rows: Any) -> TrainingSet:
     labels, own = fitted.rows.labels[rows], fitted.rows.sample_weight
     own = None if own is None else own[rows]
     weights, codes = weights_of(estimator.class_weight, labels, own), np.searchsorted(fitted.classes, labels)
-    return TrainingSet(fitted.points.take(rows).X, codes, fitted.classes, weights, np.arange(len(rows)), len(rows), own)
+    X, kept = fitted.points.take(rows).X, np.arange(len(rows))
+    return TrainingSet(X, codes, fitted.classes, weights, kept, len(rows), own, fitted.table)

@@ -59,7 +59,8 @@ class Recipe:
     random_state: RandomState
     linear_from: int = 1000  # rows from which a linear kernel is worked on by its features, if these are few
     climbs_on_sample: bool = False  # whether the kernel is chosen on a sample where there are many rows
-    takes_tables: bool = False  # whether nominal columns and gaps are welcome
+    takes_tables: bool = False  # whether nominal columns are welcome
+    takes_gaps: bool = False  # whether missing values are
     members: Callable[[TrainingSet], list[Model]] | None = None  # models to mix, where there are to be several
     probabilities: Callable[[Model, Latent], Array] | None = None  # of the classes, from moments of the latent
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted

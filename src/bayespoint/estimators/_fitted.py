@@ -124,6 +124,17 @@ class Fitted:
         return self.model.kernel
 
     @property
+    def log_posterior(self) -> float | None:
+        """What hyper-parameters are chosen by: the log-evidence plus the log-density of the hyper-prior, if any.
+
+        The latter is beside that of its maximum.
+        """
+        prior = self.model.prior
+        if self.log_evidence is None or prior is None:
+            return self.log_evidence
+        return self.log_evidence + prior.log_density(self.model.theta)
+
+    @property
     def takes_gaps(self) -> bool:
         """Whether inputs may have missing values."""
         return isinstance(self.model.kernel.k1, OnFeatures)

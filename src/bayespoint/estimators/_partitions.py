@@ -45,7 +45,7 @@ def fit_partitions(estimator: Any, recipe: Recipe, X: Any, y: Any, sample_weight
     found = gather_sample(X, y, _SAMPLE, seed=int(rng.integers(2**32)), sample_weight=sample_weight)
     if len(found.classes) < 2:
         raise ValueError(f"A classifier needs at least two classes, got {list(found.classes)}.")
-    sample = check_training_set(estimator, found.X, found.y, found.weights, estimator.class_weight, pairwise=False)
+    sample = check_training_set(estimator, found.X, found.y, found.weights, recipe)
     ready = prepare(recipe, sample, batch_points(sample.X, recipe), engine)
     model = ready.model
     if recipe.tunes:
@@ -55,7 +55,7 @@ def fit_partitions(estimator: Any, recipe: Recipe, X: Any, y: Any, sample_weight
     parts = dask_partitions(
         X,
         y,
-        features=_Features(model.kernel, view.over(view.X[:0])),
+        features=_Features(model.kernel, view.over(view.X[:0]), recipe.takes_gaps),
         targets=_Targets(found.classes),
         sample_weight=sample_weight,
         weigh=_class_weights(estimator.class_weight, found.classes, found.counts),
@@ -71,10 +71,11 @@ class _Features:
 
     kernel: Kernel
     view: Linear | Landmarks
+    takes_gaps: bool
 
     def __call__(self, block: Any) -> LowRank:
         rows = np.ascontiguousarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
-        if not np.isfinite(rows).all():
+        if (np.isinf(rows) if self.takes_gaps else ~np.isfinite(rows)).any():
             raise ValueError("X has NaN or infinite entries in some block: drop or impute these rows first.")
         return self.view.over(rows).gram(self.kernel)
 

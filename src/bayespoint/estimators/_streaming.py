@@ -77,7 +77,7 @@ def learn_batch(recipe: Recipe, so_far: Fitted | None, data: TrainingSet, *, for
             InferenceWarning,
             stacklevel=3,
         )
-    return Fitted.of(found, points, data.classes, class_count=counts)
+    return Fitted.of(found, points, data.classes, class_count=counts, table=data.table)
 
 
 def batch_points(X: Any, recipe: Recipe, before: Points | None = None) -> Points:
@@ -108,6 +108,8 @@ def _new_stream(recipe: Recipe, data: TrainingSet, points: Points) -> _Stream:
 
 def _stream_of(recipe: Recipe, fitted: Fitted) -> _Stream:
     """From an earlier fit or batch."""
+    if fitted.alternatives:
+        raise InvalidProblemError("A stream has one kernel, this fit several: fit with kernel=None before it.")
     if not all(posterior.engine.gives_evidence for posterior in fitted.posteriors):
         raise InvalidProblemError("partial_fit goes on from a Gaussian posterior: fit with engine='ep' before it.")
     model, view = Model(fitted.kernel, fitted.model.likelihood), fitted.view

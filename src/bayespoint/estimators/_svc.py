@@ -336,8 +336,6 @@ class BayesianSVC(KernelClassifier):
 
     def _not_the_mean(self) -> str | None:
         fitted = self._require_fit()
-        if fitted.alternatives:
-            return "several sets of hyper-parameters decide together; set average=False"
         if self.probability == "map" and any(posterior.found is None for posterior in fitted.posteriors):
             return (
                 "the support vector machine is not the mean of this posterior; use engine='laplace', whose mean it is"

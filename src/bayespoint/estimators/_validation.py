@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +18,9 @@ from .._core.scikit import check_sample_weight
 from .._core.typing import Array, Matrix
 from ..problem import Weights
 from ._tables import Table, is_frame, refuse_text
+
+if TYPE_CHECKING:
+    from ._fit import Recipe
 
 __all__ = [
     "TrainingSet",
@@ -79,21 +82,14 @@ def signs_of(labels: Any, classes: Any) -> Array:
     return np.where(np.asarray(labels)[None, :] == positive[:, None], 1.0, -1.0)
 
 
-def check_training_set(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    class_weight: Any,
-    pairwise: bool,
-    takes_tables: bool = False,
-) -> TrainingSet:
+def check_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, recipe: Recipe) -> TrainingSet:
     """Validate once, at the border: every message says what is wrong and what to do.
 
     Tables may have nominal columns and gaps where the kernel can take them.
     """
-    table = Table.of(X) if takes_tables and is_frame(X) else None
-    X, y = _validated(estimator, X, y, table=table, takes_gaps=takes_tables, reset=True)
+    pairwise = recipe.pairwise
+    table = Table.of(X) if recipe.takes_tables and is_frame(X) else None
+    X, y = _validated(estimator, X, y, table=table, takes_gaps=recipe.takes_gaps, reset=True)
     check_classification_targets(y)
     X = _check_size(X, pairwise)
     n = X.shape[0]
@@ -114,9 +110,9 @@ def check_training_set(
     if len(kept) < n:
         weights = None if weights is None else weights[kept]
         X = X[kept][:, kept] if pairwise else X[kept]
-    product = weights_of(class_weight, classes[codes], weights)
+    product = weights_of(estimator.class_weight, classes[codes], weights)
     if not pairwise:
-        _check_features(X, in_units=not takes_tables)
+        _check_features(X, in_units=not recipe.takes_gaps)
     return TrainingSet(X, codes, classes, product, kept, n, weights, table)
 
 
@@ -152,11 +148,24 @@ def check_classes(classes: Any, known: Any) -> Any:
 
 
 def check_batch(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any, classes: Any, *, first: bool
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    class_weight: Any,
+    classes: Any,
+    so_far: Any,
+    recipe: Recipe | None = None,
 ) -> TrainingSet:
-    """Validate a batch of a stream, which may lack classes."""
-    table, takes_gaps = (None, False) if first else (estimator.fitted_.table, estimator.fitted_.takes_gaps)
-    X, y = _validated(estimator, X, y, table=table, takes_gaps=takes_gaps, reset=first)
+    """Validate a batch of a stream, which may lack classes; `so_far` is what the batches before it have led to.
+
+    The first batch says what nominal columns hold.
+    """
+    if recipe is not None and so_far is None:
+        table, takes_gaps = Table.of(X) if recipe.takes_tables and is_frame(X) else None, recipe.takes_gaps
+    else:
+        table, takes_gaps = so_far.table, so_far.takes_gaps
+    X, y = _validated(estimator, X, y, table=table, takes_gaps=takes_gaps, reset=so_far is None)
     check_classification_targets(y)
     X = _check_size(X, pairwise=False)
     strange = ~np.isin(y, classes)
@@ -171,7 +180,7 @@ def check_batch(
         X, y, weights = X[kept], y[kept], None if weights is None else weights[kept]
     power = {label: weight for label, weight in (class_weight or {}).items() if label in set(y.tolist())} or None
     product = weights_of(power, y, weights) if len(kept) else None
-    return TrainingSet(X, np.searchsorted(classes, y), classes, product, kept, n, weights)
+    return TrainingSet(X, np.searchsorted(classes, y), classes, product, kept, n, weights, table)
 
 
 def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weights | None:

@@ -18,12 +18,13 @@ from ..grams import NewPoints
 from ..grams.rows import stacked
 from ..grams.whitening import Whitened
 from ..kernels import Isometry
-from ..posteriors import GaussianPosterior, SampledPosterior
+from ..posteriors import SampledPosterior
 from ..problem import Problem
-from ..tuning.climb import Candidate, Model
+from ..tuning.climb import Candidate
 from ._base import KernelClassifier
 from ._fitted import Fitted
-from ._validation import check_batch
+from ._inputs import Points
+from ._validation import TrainingSet, check_batch
 
 __all__ = ["mark_as_chosen", "updated"]
 
@@ -36,7 +37,8 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     """A classifier that has seen more rows, as if they had been there from the beginning; the old one stays as it is.
 
     The kernel is not tuned again. Expectation propagation goes on from the sites at hand, one row at a time; draws are
-    weighted by how well they predicted the new labels, and drawn anew among themselves.
+    weighted by how well they predicted the new labels, and drawn anew among themselves. Where several kernels decide
+    together, each of them learns the new labels, and their weights stay.
 
     Parameters
     ----------
@@ -70,13 +72,28 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     check_is_fitted(model)
     if not isinstance(model, KernelClassifier) or model._pairwise or model.fitted_.rows is None:
         raise InvalidProblemError("Only classifiers fitted on an array of inputs can be updated; see also partial_fit.")
-    recipe, fitted, known_rows = model._recipe(), model.fitted_, model.fitted_.rows
-    if fitted.alternatives:
-        raise InvalidProblemError("Several sets of hyper-parameters cannot be updated: fit with average=False.")
-    data = check_batch(model, X, y, None, None, fitted.classes, first=False)
-    if recipe.is_weighted:
+    if model._recipe().is_weighted:
         raise InvalidProblemError("Classes have weights, which count all labels: fit again.")
-    form, rng = fitted.points, as_generator(random_state)
+    before, known_rows = model.fitted_, model.fitted_.rows
+    data, rng = check_batch(model, X, y, None, None, before.classes, before), as_generator(random_state)
+    first, form = _grown(model, data, rng)
+    mixed = [
+        (first if one.fitted_.model is before.model else _grown(one, data, rng)[0], weight)
+        for one, weight in model._parts()
+    ]
+    found = replace(first, alternatives=mixed if before.alternatives else ())
+    rows = known_rows.and_more(before.classes[data.y])
+    known = {"rows": rows, "prior_saw": before.prior_saw, "is_tuned": before.is_tuned, "table": before.table}
+    other = copy(model)._become(Fitted.of(found, form, before.classes, **known))
+    if not rows.dropped and (left_out := other._leave_one_out(None)) is not None:
+        other.loo_proba_ = left_out
+    return other
+
+
+def _grown(model: KernelClassifier, data: TrainingSet, rng: np.random.Generator) -> tuple[Candidate, Points]:
+    """The posteriors of one kernel with more rows, and all rows in the form that the kernel takes."""
+    fitted = model.fitted_
+    form = fitted.points
     points, new, posteriors = form.X, form.transform(data.X), list(fitted.posteriors)
     if form.isometry is not None:  # its coordinates are right among rows that it knows
         if not fitted.view.is_exact:
@@ -93,13 +110,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
             for posterior, targets in zip(posteriors, data.targets, strict=True)
         ]
         points = stacked(points, row)
-    found = Candidate.of(Model(fitted.kernel, fitted.model.likelihood), posteriors, fitted.view.over(points))
-    rows = known_rows.and_more(fitted.classes[data.y])
-    known = {"rows": rows, "prior_saw": fitted.prior_saw, "is_tuned": fitted.is_tuned}
-    other = copy(model)._become(Fitted.of(found, replace(form, X=points), fitted.classes, **known))
-    if isinstance(posteriors[0], GaussianPosterior) and not rows.dropped:
-        other.loo_proba_ = other._probabilities(other.fitted_.leave_one_out)
-    return other
+    return Candidate.of(fitted.model, posteriors, fitted.view.over(points)), replace(form, X=points)
 
 
 def _with_row(posterior: Any, new: NewPoints, y: float, tolerance: float, rng: np.random.Generator) -> Any:

@@ -40,7 +40,7 @@ class _Number:
         if ranked and len(values) > 2:
             middle = ndtri(np.cumsum(share) - 0.5 * share)
             return cls(values, middle / np.sqrt(share @ middle**2 - (share @ middle) ** 2), not seen.all())
-        location = _quantile(values, share, 0.5) if len(values) else 0.0
+        location = _quantile(values, share, 0.5)
         ends = np.array([location, location + _spread(values, share)])
         return cls(ends, np.array([0.0, 1.0]), not seen.all())
 
@@ -49,10 +49,8 @@ class _Number:
         filled = np.where(gap, self.values[0], column)
         if len(self.values) > 2:
             place = np.interp(filled, self.values, self.places)
-        elif self.values[1] > self.values[0]:
+        else:
             place = (filled - self.values[0]) / (self.values[1] - self.values[0])
-        else:  # a constant tells nothing
-            place = np.zeros(len(filled))
         place = np.where(gap, 0.0, place)
         return [place, _APART * gap] if self.has_gaps else [place]
 
@@ -76,6 +74,39 @@ class _Nominal:
         return [*known.astype(float).T, 1.0 - known.any(axis=1)]
 
 
+@dataclass(frozen=True, eq=False)
+class _Two:
+    """A column of two numbers: as far apart as two names; others lie on the line through them, for they are numbers."""
+
+    low: float
+    high: float
+
+    kinds = ("nominal",)
+
+    @classmethod
+    def of(cls, column: Array) -> _Two:
+        return cls(float(np.nanmin(column)), float(np.nanmax(column)))
+
+    def __call__(self, column: Array) -> list[Array]:
+        gap = np.isnan(column)
+        place = (np.where(gap, self.low, column) - self.low) / (self.high - self.low) - 0.5
+        return [np.where(gap, 0.0, _APART * place), np.sqrt(0.75) * _APART * gap]  # a gap is as far from both
+
+
+@dataclass(frozen=True, eq=False)
+class _Constant:
+    """A column that had one value: it tells nothing, but for where it has gaps if there were any."""
+
+    has_gaps: bool
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ("gap",) if self.has_gaps else ()
+
+    def __call__(self, column: Array) -> list[Array]:
+        return [_APART * np.isnan(column)] if self.has_gaps else []
+
+
 class Features:
     """What became of the columns of a table: features of unit spread, in groups that belong together.
 
@@ -83,7 +114,7 @@ class Features:
     ----------
     X : ndarray of shape (n, n_columns)
         Training rows; NaN is a gap.
-    kinds : sequence of {"number", "nominal"}
+    kinds : sequence of {"number", "nominal", "two"}
         What each column is, see `kinds_of_columns`.
     ranked : bool, default=False
         Whether numbers go by their ranks, as normal scores, instead of their values.
@@ -114,29 +145,28 @@ class Features:
 
     def __init__(self, X: Array, kinds: Sequence[str], *, ranked: bool = False, weights: Array | None = None) -> None:
         weights = np.ones(len(X)) if weights is None else weights
-        self._columns = [
-            _Nominal.of(X[:, j], weights) if kind == "nominal" else _Number.of(X[:, j], weights, ranked)
-            for j, kind in enumerate(kinds)
-        ]
+        self._columns = [_learned(X[:, j], kind, weights, ranked) for j, kind in enumerate(kinds)]
         parts = [column(X[:1, j]) for j, column in enumerate(self._columns)]
         groups: list[int] = []
         of_groups: list[str] = []
         of_columns: list[int] = []
         for j, (column, part) in enumerate(zip(self._columns, parts, strict=True)):
-            together = isinstance(column, _Nominal)
+            together = isinstance(column, _Nominal | _Two)
             count = 1 if together else len(part)
             groups += [len(of_groups)] * len(part) if together else [len(of_groups) + k for k in range(count)]
             of_groups += list(column.kinds[:count])
             of_columns += [j] * count
-        self.groups, self.kinds, self.columns = np.array(groups), tuple(of_groups), tuple(of_columns)
+        self.groups, self.kinds, self.columns = np.array(groups, dtype=int), tuple(of_groups), tuple(of_columns)
 
     def __call__(self, X: Any) -> Array:
         """Features of the rows of `X`, to single precision: equal in whatever unit the columns are."""
         parts = [part for j, column in enumerate(self._columns) for part in column(np.asarray(X[:, j], dtype=float))]
+        if not parts:  # rows of which nothing differs
+            return np.zeros((X.shape[0], 0))
         return np.column_stack(parts).astype(np.float32).astype(np.float64)
 
     def __eq__(self, other: object) -> bool:
-        return self is other
+        return self is other or (isinstance(other, Features) and _values(self) == _values(other))
 
     __hash__ = object.__hash__
 
@@ -145,22 +175,41 @@ class Features:
         return "Features(" + ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) + ")"
 
 
+def _values(features: Features) -> list[Any]:
+    """What was learned of each column, to be compared."""
+    return [
+        (type(column), *(np.asarray(part).tolist() for part in vars(column).values())) for column in features._columns
+    ]
+
+
+def _learned(column: Array, kind: str, weights: Array, ranked: bool) -> _Number | _Nominal | _Two | _Constant:
+    """What the training rows say of a column."""
+    gap = np.isnan(column)
+    if gap.all() or np.all(column[~gap] == column[~gap][0]):
+        return _Constant(bool(gap.any() and not gap.all()))
+    if kind == "two":
+        return _Two.of(column)
+    return _Nominal.of(column, weights) if kind == "nominal" else _Number.of(column, weights, ranked)
+
+
 def kinds_of_columns(X: Array, nominal: Sequence[int] = (), *, few: int = 2) -> list[str]:
-    """Which columns are nominal: those known to be, and those of at most `few` whole numbers or only two values.
+    """Which columns are nominal: those known to be, and those of at most `few` whole numbers; or have only two values.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayespoint.kernels import kinds_of_columns
     >>> kinds_of_columns(np.array([[0.5, 7.0, 3.0], [1.5, 8.0, 3.0], [2.5, 7.0, 4.0]]))
-    ['number', 'nominal', 'nominal']
+    ['number', 'two', 'two']
     """
-    return ["nominal" if j in nominal or _is_nominal(X[:, j], few) else "number" for j in range(X.shape[1])]
+    return ["nominal" if j in nominal else _kind(X[:, j], few) for j in range(X.shape[1])]
 
 
-def _is_nominal(column: Array, few: int) -> bool:
+def _kind(column: Array, few: int) -> str:
     values = np.unique(column[~np.isnan(column)])
-    return len(values) == 2 or (2 < len(values) <= few and bool(np.all(values == np.round(values))))
+    if len(values) == 2:
+        return "two"
+    return "nominal" if 2 < len(values) <= few and np.all(values == np.round(values)) else "number"
 
 
 def _distribution(values: Array, weights: Array) -> tuple[Array, Array]:

@@ -86,5 +86,5 @@ def _isotropic(features: Features) -> Kernel:
 
 def _length_scale(features: Features) -> tuple[float, tuple[float, float]]:
     """Start and bounds: the distance of two rows is of this size."""
-    start = float(np.sqrt(len(features.kinds)))
+    start = float(np.sqrt(max(len(features.kinds), 1)))
     return start, (start / 100, start * 100)

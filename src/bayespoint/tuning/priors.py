@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import block_diag
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Kernel, KernelOperator
 
@@ -17,6 +18,7 @@ __all__ = ["HyperPrior", "weak_hyper_prior"]
 
 _VARIANCE = 4.0  # of the latent function, in units of softness, around which amplitudes are
 _SPREADS: Mapping[str, float] = {"amplitude": 2.0, "length scale": 1.0, "noise": 1.0, "softness": 1.0}
+_ROWS = 256  # sparse ones that are arrays at a time
 _RATIOS: Mapping[str, float] = {"number": 0.5, "gap": 0.5, "nominal": 1.0}  # of one length scale to their mean
 
 
@@ -54,13 +56,16 @@ class HyperPrior:
         return gradient
 
 
-def weak_hyper_prior(kernel: Kernel, X: Any, likelihood: Any, free: Sequence[str] = ()) -> HyperPrior:
+def weak_hyper_prior(
+    kernel: Kernel, X: Any, likelihood: Any, free: Sequence[str] = (), weights: Array | None = None
+) -> HyperPrior:
     """The prior of a kernel with bias whose parameters are where a search begins.
 
     In logarithms: amplitudes are such that the latent function has a variance of four (in units of softness) on
     average, give or take a factor of e^2 as one standard deviation; so is the squared bias around where it starts;
     length scales around where they start, their mean within a factor of e and the ratio of each to that mean within
-    e^0.5 (e for nominal columns); noise and softness within a factor of e. Other parameters have none.
+    e^0.5 (e for nominal columns); noise and softness within a factor of e. Other parameters have none. Rows of `X`
+    count by their weights, if they have any.
 
     Examples
     --------
@@ -74,11 +79,20 @@ def weak_hyper_prior(kernel: Kernel, X: Any, likelihood: Any, free: Sequence[str
     array([4., 3., 1.])
     """
     shape = kernel.k1
-    lift = np.log(_VARIANCE / max(float(np.mean(shape.diag(X))), np.finfo(float).tiny))
+    variance = float(np.average(_diagonal(shape, X), weights=weights))
+    lift = np.log(_VARIANCE / variance) if variance > 0 else 0.0  # no kernel, as will be said elsewhere
     blocks = [*_blocks(shape, lift), *_blocks(kernel.k2, 0.0)]
     blocks += [(np.log([getattr(likelihood, name)]), np.array([[_SPREADS[name] ** -2]])) for name in free]
     means, precisions = zip(*blocks, strict=True) if blocks else ((), ())
     return HyperPrior(np.concatenate([np.empty(0), *means]), block_diag(*precisions) if blocks else np.empty((0, 0)))
+
+
+def _diagonal(kernel: Kernel, X: Any) -> Array:
+    """Kernel value of each row with itself; kernels of scikit-learn take sparse rows as arrays, some at a time."""
+    if not (sparse.issparse(X) and kernel.requires_vector_input):
+        return np.asarray(kernel.diag(X))
+    blocks = (X[start : start + _ROWS].toarray() for start in range(0, X.shape[0], _ROWS))
+    return np.concatenate([kernel.diag(block) for block in blocks])
 
 
 def _blocks(kernel: Kernel, lift: float, kinds: Sequence[str] = ()) -> Iterator[tuple[Array, Array]]:

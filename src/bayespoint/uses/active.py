@@ -17,7 +17,7 @@ from .._core.pipelines import last_step
 from .._core.random import as_generator
 from .._core.scikit import num_samples, safe_indexing
 from .._core.typing import Array
-from ..estimators._base import KernelClassifier, read
+from ..estimators._base import KernelClassifier, draw_functions, parts_of, read
 from ..estimators.updating import mark_as_chosen, updated
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
@@ -46,7 +46,8 @@ def utilities(model: Any, X_pool: Any, strategy: str = "bald") -> Array:
         Unlabelled inputs.
     strategy : {"bald", "entropy", "vote"}, default="bald"
         "entropy" of the predicted label; "bald", what of it is not noise (mutual information of label and function);
-        "vote", how divided the posterior's classifiers are (query by committee).
+        "vote", how divided the posterior's classifiers are (query by committee). Where several kernels decide together
+        the function is one of their mixture: that they disagree is worth a question.
 
     Returns
     -------
@@ -69,17 +70,8 @@ def utilities(model: Any, X_pool: Any, strategy: str = "bald") -> Array:
         raise InvalidProblemError(
             f"strategy must be 'bald', 'entropy' or 'vote' (or 'batch-bald' in query), got {strategy!r}."
         )
-    posteriors = [_thinned(posterior) for posterior in classifier.fitted_.posteriors]
-    if len(posteriors) > 1:
-        gains = read(classifier, rows, lambda new: _several_classes(posteriors, new, strategy))
-    elif strategy == "bald":
-        by_draws = posteriors[0].engine.is_exact
-        gain = _of_draws if by_draws else readouts.mutual_information
-        gains = read(classifier, rows, lambda new: gain(posteriors[0], new))
-    else:
-        share = read(classifier, rows, lambda new: readouts.vote(posteriors[0], new))
-        gains = _bits(np.stack([share, 1 - share], axis=1))
-    return gains
+    told = np.sum([weight * _told(one, rows, strategy) for one, weight in parts_of(classifier)], axis=0)
+    return np.maximum(_bits(told[:, :-1]) - told[:, -1], 0.0)
 
 
 def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random_state: Any = None) -> Any:
@@ -125,8 +117,11 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
     candidates = _largest(gains, min(size, max(_CANDIDATES, 4 * n)))
     _, rows = _at_the_end(model, safe_indexing(X_pool, candidates))
     rng = as_generator(random_state)
-    functions = classifier.sample_latent(rows, _FUNCTIONS, rng)
-    up, down = (np.exp(readouts.label_log_probability(classifier.likelihood_, sign * functions)) for sign in (1, -1))
+    drawn = draw_functions(classifier, rows, _FUNCTIONS, rng)
+    up, down = (
+        np.exp(np.concatenate([readouts.label_log_probability(likelihood, sign * f) for likelihood, f in drawn]))
+        for sign in (1, -1)
+    )
     return candidates[_best_batch(up, down, n, rng)]
 
 
@@ -246,11 +241,24 @@ class ActiveLearner:
 def _at_the_end(model: Any, X: Any) -> tuple[KernelClassifier, Any]:
     """The classifier at the end of a pipeline, and the inputs as they get there."""
     model, X = last_step(model, X)
-    if not isinstance(model, KernelClassifier) or model.fitted_.alternatives:
-        raise InvalidProblemError(
-            f"Queries need a classifier of this library, with one set of hyper-parameters, got {model!r}."
-        )
+    if not isinstance(model, KernelClassifier):
+        raise InvalidProblemError(f"Queries need a classifier of this library, got {model!r}.")
     return model, X
+
+
+def _told(model: KernelClassifier, rows: Any, strategy: str) -> Array:
+    """Of a single kernel: probabilities of the labels, a column each, and the bits of their entropy that are noise.
+
+    To a committee that votes, the labels are its votes, and free of noise.
+    """
+    posteriors = [_thinned(posterior) for posterior in model.fitted_.posteriors]
+    if len(posteriors) > 1:
+        return read(model, rows, lambda new: _several_classes(posteriors, new, strategy))
+    if strategy == "vote":
+        told = _by_vote
+    else:
+        told = _of_draws if posteriors[0].engine.is_exact else _of_moments
+    return read(model, rows, lambda new: told(posteriors[0], new))
 
 
 def _thinned(posterior: Any) -> Any:
@@ -279,8 +287,19 @@ def _largest(gains: Array, n: int) -> Any:
     return top[np.argsort(-gains[top], kind="stable")][:n]
 
 
+def _by_vote(posterior: Any, new: NewPoints) -> Array:
+    share = readouts.vote(posterior, new)
+    return np.stack([share, 1 - share, np.zeros(len(share))], axis=1)
+
+
+def _of_moments(posterior: Any, new: NewPoints) -> Array:
+    p = readouts.class_probability(posterior, new)
+    noise = posterior.at(new).expectation(posterior.problem.likelihood.conditional_entropy)
+    return np.stack([p, 1 - p, noise / np.log(2)], axis=1)
+
+
 def _of_draws(posterior: SampledPosterior, new: NewPoints) -> Array:
-    """Mutual information of label and function: the entropy of the draws' mean less the mean of their entropies."""
+    """The mean of the draws' probabilities, and of their entropies."""
     at = posterior.at(new)
     (means,), own = at.outputs, at.orthogonal  # thinned: one chain
     z = ndtri((0.5 + np.random.default_rng(0).permutation(len(means))) / len(means))
@@ -290,11 +309,11 @@ def _of_draws(posterior: SampledPosterior, new: NewPoints) -> Array:
         total += p
         noise += entr(p) + entr(1 - p)
     p = total / len(means)
-    return np.maximum(entr(p) + entr(1 - p) - noise / len(means), 0.0) / np.log(2)
+    return np.stack([p, 1 - p, noise / (len(means) * np.log(2))], axis=1)
 
 
 def _several_classes(posteriors: Sequence[Any], new: NewPoints, strategy: str) -> Array:
-    """Mutual information of label and functions, or the division of votes, by draws of all classes' latents."""
+    """Probabilities and noise, or the division of votes, by draws of all classes' latents."""
     z = ndtri(qmc.Sobol(len(posteriors), rng=0).random(_CLASS_DRAWS))
     moments = [readouts.latent(posterior, new) for posterior in posteriors]
     mean, sd = np.stack([m for m, _ in moments], axis=1), np.sqrt(np.stack([v for _, v in moments], axis=1))
@@ -309,7 +328,7 @@ def _several_classes(posteriors: Sequence[Any], new: NewPoints, strategy: str) -
         p = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
         total += p
         noise += _bits(p)
-    return np.maximum(_bits(total / len(z)) - noise / len(z), 0.0)
+    return np.column_stack([total, noise]) / len(z)
 
 
 def _best_batch(up: Array, down: Array, n: int, rng: np.random.Generator) -> list[int]:

@@ -13,7 +13,7 @@ from .._core.pipelines import last_step
 from .._core.typing import Array
 from ..engines import EP
 from ..estimators._base import KernelClassifier, recipe_of
-from ..estimators._validation import check_training_set
+from ..estimators._validation import check_inputs, check_training_set
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..kernels import with_bias
 from ..tuning.climb import Candidate, Model, infer_candidate
@@ -65,7 +65,7 @@ def evidence_surface(
     Parameters
     ----------
     estimator : BayesPointClassifier, BayesianSVC, or Pipeline that ends in one
-        Fitted; of `BayesianSVC` it is the naive evidence.
+        Fitted; of `BayesianSVC` it is the naive evidence, of several kernels that decide together that of the heaviest.
     X : array-like of shape (n_samples, n_features)
         Rows to compute the evidence on, those of the fit for example; some hundred, for each point of the grid is a
         run of expectation propagation on the whole Gram matrix.
@@ -103,7 +103,8 @@ def evidence_surface(
     if classifier.log_evidence_ is None:
         raise InvalidProblemError(f"{type(classifier).__name__} has no evidence here: use BayesPointClassifier.")
     fitted, recipe = classifier.fitted_, recipe_of(classifier)
-    data = check_training_set(clone(classifier), rows, y, sample_weight, classifier.class_weight, recipe.pairwise)
+    rows = check_inputs(classifier, rows)  # in the numbers that nominal values had in the training rows
+    data = check_training_set(clone(classifier), rows, y, sample_weight, recipe)
     kernel = with_bias(classifier.kernel_, classifier.bias_, tuned=True)
     model = Model(kernel, fitted.model.likelihood, recipe.model(data).free)
     names = _names(model)

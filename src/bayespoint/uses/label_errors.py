@@ -22,6 +22,7 @@ from .. import readouts
 from .._core.pipelines import steps_of
 from .._core.typing import Array
 from ..estimators import BayesianSVC, BayesPointClassifier
+from ..estimators._base import parts_of
 from ..exceptions import InvalidProblemError
 from ..likelihoods import Step
 from ..posteriors import ExpandedPosterior, GaussianPosterior, Posterior, SampledPosterior
@@ -170,6 +171,8 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
 
     Notes
     -----
+    Where several kernels decide together, probabilities (and the noise level) are averaged over them by their weights.
+
     Softness and noise both explain a label on the wrong side, and a few hundred rows hardly tell them apart: the
     ranking depends little on it, but the noise level does. Where that matters leave next to no softness, such as
     ``BayesPointClassifier(RBF(scale), noise="evidence", softness=0.01)`` with unit amplitude and a `scale` to start
@@ -201,11 +204,12 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
     if method not in ("posterior", "leave-one-out"):
         raise InvalidProblemError(f"method must be 'posterior' or 'leave-one-out', got {method!r}.")
     model = _checked_model(model)
-    known, posteriors = model.fitted_.rows, list(model.fitted_.posteriors)
-    codes = np.searchsorted(model.classes_, known.labels)
-    score = _score_of_two(method) if len(posteriors) == 1 else _score_of_several(codes)
-    probability, errors = score(posteriors), _standard_errors(score, posteriors)
-    other = 1 - codes if len(posteriors) == 1 else _runner_up(posteriors, codes)
+    known, parts = model.fitted_.rows, parts_of(model)
+    codes, mixed = np.searchsorted(model.classes_, known.labels), [(list(m.fitted_.posteriors), w) for m, w in parts]
+    score = _score_of_two(method) if len(model.classes_) == 2 else _score_of_several(codes)
+    probability = np.sum([weight * score(posteriors) for posteriors, weight in mixed], axis=0)
+    errors = _standard_errors(score, mixed)
+    other = 1 - codes if len(model.classes_) == 2 else _runner_up(mixed, codes)
 
     order = np.argsort(-probability, kind="stable")
     order = order if threshold is None else order[probability[order] >= threshold]
@@ -253,7 +257,7 @@ def _checked_model(model: Any) -> Any:
 
 
 def _noise_of(model: Any) -> tuple[float | None, str]:
-    rate = _flip_rate(model.likelihood_)
+    rate = float(np.sum([weight * _flip_rate(one.likelihood_) for one, weight in parts_of(model)]))
     if rate == 0:
         return None, "wrong is a label on the other side of the latent function, as the model has no label noise"
     chosen = model.noise == "evidence" and model.optimizer is not None
@@ -268,6 +272,7 @@ def _flip_rate(likelihood: Any) -> float:
 # -- probabilities -------------------------------------------------------------------------------------------------
 
 _Score = Callable[[list[Posterior]], Array]
+_Mixed = list[tuple[list[Posterior], float]]  # posteriors of kernels that decide together, and their weights
 
 
 def _score_of_two(method: str) -> _Score:
@@ -324,23 +329,26 @@ def _log_class_probabilities(posteriors: list[Posterior]) -> Array:
     return logs - logsumexp(logs, axis=1, keepdims=True)
 
 
-def _runner_up(posteriors: list[Posterior], codes: Any) -> Any:
+def _runner_up(mixed: _Mixed, codes: Any) -> Any:
     """The most probable class other than the given one."""
-    log_p = _log_class_probabilities(posteriors)
+    logs = np.stack([np.log(weight) + _log_class_probabilities(posteriors) for posteriors, weight in mixed])
+    log_p = logsumexp(logs, axis=0)
     log_p[np.arange(len(codes)), codes] = -np.inf
     return log_p.argmax(axis=1)
 
 
-def _standard_errors(score: _Score, posteriors: list[Posterior]) -> Array | None:
+def _standard_errors(score: _Score, mixed: _Mixed) -> Array | None:
     """By leaving out draws, one posterior at a time: their chains are independent. None in closed form."""
-    draws = [p.draws for p in posteriors if isinstance(p, SampledPosterior | ExpandedPosterior)]
+    every = [posterior for posteriors, _ in mixed for posterior in posteriors]
+    draws = [p.draws for p in every if isinstance(p, SampledPosterior | ExpandedPosterior)]
     if not draws or min(draws) < 4:
         return None
     blocks, squares = min(_BLOCKS, min(draws) // 2), []
-    for k, posterior in enumerate(posteriors):
+    for posteriors, weight in mixed:
+        for k, posterior in enumerate(posteriors):
 
-        def without(part: Posterior, k: int = k) -> Array:
-            return score([*posteriors[:k], part, *posteriors[k + 1 :]])
+            def without(part: Posterior, k: int = k, posteriors: list[Posterior] = posteriors) -> Array:
+                return score([*posteriors[:k], part, *posteriors[k + 1 :]])
 
-        squares.append(np.square(readouts.monte_carlo_error(without, posterior, blocks=blocks)))
+            squares.append(np.square(weight * readouts.monte_carlo_error(without, posterior, blocks=blocks)))
     return np.sqrt(np.sum(squares, axis=0))

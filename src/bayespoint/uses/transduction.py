@@ -11,8 +11,9 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import readouts
+from .._core.random import as_generator
 from .._core.typing import Array
-from ..estimators._base import KernelClassifier, read
+from ..estimators._base import KernelClassifier, draw_functions, read
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..posteriors import SampledPosterior
@@ -81,17 +82,16 @@ def joint_label_probabilities(
     True
     """
     check_is_fitted(model)
-    latents = model.sample_latent(X, n_draws, random_state)
-    n_points, n_classes = latents.shape[1], len(model.classes_)
+    rng = as_generator(random_state)
+    drawn = draw_functions(model, X, n_draws, rng)
+    n_points, n_classes = drawn[0][1].shape[1], len(model.classes_)
     if n_classes**n_points > _LABELLINGS:
         raise InvalidProblemError(
             f"{n_points} points have {n_classes}^{n_points} labellings, more than {_LABELLINGS}: ask for fewer points."
         )
-    if latents.ndim == 2:
-        logs = np.stack([readouts.label_log_probability(model.likelihood_, sign * latents) for sign in (-1, 1)], axis=2)
-    else:
-        logs = readouts.label_log_probability(model.likelihood_, latents)
-        logs = logs - logsumexp(logs, axis=2, keepdims=True)
+    logs = np.concatenate([_label_logs(likelihood, latents) for likelihood, latents in drawn])
+    if len(drawn) > 1:  # blocks of draws are to differ by chance alone
+        logs = rng.permutation(logs)
     joint = np.ones((n_draws, 1))
     for point in range(n_points):
         joint = (joint[:, :, None] * np.exp(logs[:, point])[:, None, :]).reshape(n_draws, -1)
@@ -102,6 +102,14 @@ def joint_label_probabilities(
     probability = joint.mean(axis=0)
     order = np.argsort(-probability, kind="stable")
     return JointLabels(labels[order], probability[order], se[order])
+
+
+def _label_logs(likelihood: Any, latents: Array) -> Array:
+    """Log-probabilities of the classes given functions, of shape (function, point, class)."""
+    if latents.ndim == 2:
+        return np.stack([readouts.label_log_probability(likelihood, sign * latents) for sign in (-1, 1)], axis=2)
+    logs = readouts.label_log_probability(likelihood, latents)
+    return np.asarray(logs - logsumexp(logs, axis=2, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +152,8 @@ def closest_classifier(model: KernelClassifier, X: Any) -> ClosestClassifier:
 
     The vote of all classifiers decides each point for itself and is in general no classifier of the model. The Bayes
     point is the single one closest to it under the distribution of inputs, of which `X` is a sample; the posterior mean
-    is an approximation that needs no such sample. The search is over all draws and their mean.
+    is an approximation that needs no such sample. The search is over all draws and their mean; where several kernels
+    decide together, over those of the heaviest, whose vote it is compared with.
 
     Parameters
     ----------
