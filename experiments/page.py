@@ -40,7 +40,8 @@ that the paper does not have. Standard errors are in brackets.
 DATA_HEAD = """## Data
 
 Looked for in `../shared/data` beside the repository, then in the directory named by `BAYESPOINT_DATA` (files
-`name.npz`; `experiments/datasets.py` says what is in them), then on OpenML through scikit-learn.
+`name.npz`; `experiments/datasets.py` says what is in them), then on OpenML through scikit-learn. Tables with text and
+gaps are files `tables/name.csv` there (`experiments/tables.py`).
 
 | set | without a file | needed by |
 |---|---|---|

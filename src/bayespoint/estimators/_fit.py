@@ -6,7 +6,7 @@ A `Recipe` is what an estimator's settings say; whoever asks an estimator for it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from .._core.typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..grams import Exact, Rows, View, check_gram, choose_view
-from ..kernels import kernel_values
+from ..kernels import Features, OnFeatures, kernel_values, with_features, without_features
 from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights
 from ..tuning.climb import Candidate, Model, infer_candidate, is_no_better_than_a_coin, rebiased
@@ -29,8 +29,13 @@ from ._validation import TrainingSet
 __all__ = ["Prepared", "Recipe", "choose", "conclude", "infer_posteriors", "prepare", "search", "seen_by_prior"]
 
 _CHECKED = 2000  # rows at the most on which a kernel is tested for being one
-_SHARE = 0.02  # of a mixture, below which a model is left out
+_SHARE = 0.05  # of a mixture, below which a model is left out
 _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
+_CLIMBED = 4000  # the same where landmarks stand for the rows
+_STAGES = (100, 200)  # landmarks to climb the evidence by, one after the other
+_NEAR = 1e-4  # tolerance of sites where landmarks stand for the rows
+_ROUGH = 1e-2  # tolerance of sites on the way
+_FEW_ROWS = 400  # up to which it is climbed on the whole Gram matrix
 
 OnIteration = Callable[[Candidate], bool] | None
 
@@ -60,10 +65,10 @@ class Recipe:
     probabilities: Callable[[Model, Latent], Array] | None = None  # of the classes, from moments of the latent
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
 
-    def view(self, kernel: Any, X: Any, engine: Any, *, rough: bool = False) -> View:
+    def view(self, kernel: Any, X: Any, engine: Any, *, rough: int | None = None) -> View:
         """The form of the Gram matrix: exact, or of low rank where that is asked for or pays.
 
-        `rough` is good enough to climb the evidence by.
+        `rough` landmarks are good enough to climb the evidence by.
         """
         if engine is not None and engine.wants_rows and not self.pairwise:
             return Rows(X)
@@ -89,36 +94,81 @@ def prepare(recipe: Recipe, data: TrainingSet, points: Points | None = None, eng
     n, some = points.X.shape[0], points
     if n > _CHECKED:
         some = points.take(np.linspace(0, n - 1, _CHECKED).astype(int))
-    check_gram(kernel_values(model.kernel, some.plain))  # finite, and of a kernel
+    if not isinstance(model.kernel.k1, OnFeatures):  # those are finite, and kernels
+        check_gram(kernel_values(model.kernel, some.plain))
     return Prepared(data, model, points, engine)
 
 
-def choose(recipe: Recipe, ready: Prepared, rng: np.random.Generator, on_iteration: OnIteration = None) -> Candidate:
+def choose(
+    recipe: Recipe,
+    ready: Prepared,
+    rng: np.random.Generator,
+    on_iteration: OnIteration = None,
+    stages: Sequence[int] = _STAGES,
+) -> Candidate:
     """Hyper-parameters by the evidence asked for. Weights of classes have a word on the bias alone."""
     approximate = ready.engine if isinstance(ready.engine, EP) else EP()
     weights = ready.data.weights
     options: dict[str, Any] = {"engine": approximate, "n_restarts": recipe.n_restarts, "rng": rng}
     options |= {"n_jobs": recipe.n_jobs, "on_iteration": on_iteration}
-    best = recipe.climb(ready.model, *_part(recipe, ready, ready.data.own_weights), **options)
+    best = _climb(recipe, ready, ready.data.own_weights, stages, options)
     if not recipe.is_weighted or weights is None:
         return best
     if is_no_better_than_a_coin(best):  # rows that count alike have no say: those that are to count may have one
-        best = recipe.climb(ready.model, *_part(recipe, ready, weights.effective()), **options)
-    part = _part(recipe, ready._replace(model=best.model), weights)
+        best = _climb(recipe, ready, weights.effective(), stages, options)
+    part = _part(recipe, ready._replace(model=best.model), weights, stages[-1])
     return replace(best, model=rebiased(best.model, *part, engine=approximate))
 
 
-def _part(recipe: Recipe, ready: Prepared, weights: Weights | None) -> tuple[Any, ...]:
+def _climb(
+    recipe: Recipe, ready: Prepared, weights: Weights | None, stages: Sequence[int], options: dict[str, Any]
+) -> Candidate:
+    """The maximum of the evidence: on few landmarks, then from there on more; on all rows where these are few."""
+    best: Candidate | None = None
+    for landmarks in stages:
+        start = ready.model if best is None else best.model
+        best = _climb_once(recipe, ready._replace(model=start), weights, landmarks, options)
+        if best.view.is_exact or not start.theta.size:
+            return best
+        options = options | {"n_restarts": 0}
+    assert best is not None
+    return best
+
+
+def _climb_once(
+    recipe: Recipe, ready: Prepared, weights: Weights | None, landmarks: int, options: dict[str, Any]
+) -> Candidate:
+    """The same on so many landmarks; features of tables are worked out once."""
+    kernel, features = without_features(ready.model.kernel)
+    plain = replace(ready.model, kernel=kernel)
+    part = _part(recipe, ready._replace(model=plain), weights, landmarks, features)
+    if not part[0].is_exact:  # others will be inferred again
+        options = options | {"engine": replace(options["engine"], tolerance=max(options["engine"].tolerance, _ROUGH))}
+    best = recipe.climb(plain, *part, **options)
+    view = best.view
+    if features is not None and view.is_exact and view.X.shape[0] == len(ready.data.y):
+        view = view.over(ready.points.X)
+    model = replace(best.model, kernel=with_features(best.model.kernel, features))
+    return replace(best, model=model, view=view)
+
+
+def _part(
+    recipe: Recipe, ready: Prepared, weights: Weights | None, landmarks: int, features: Features | None = None
+) -> tuple[Any, ...]:
     """View, labels and weights to choose the kernel by: of all rows, or of a sample if that would take too long."""
     data, points = ready.data, ready.points
-    if not (recipe.climbs_on_sample or ready.engine.wants_rows):
-        return recipe.view(ready.model.kernel, points.plain, None, rough=True), data.targets, weights
-    n = len(data.y)
-    if n <= _SAMPLED:
-        return Exact(points.plain), data.targets, weights
-    rows = np.sort(as_generator(recipe.random_state or 0).permutation(n)[:_SAMPLED])
-    weights = None if weights is None else Weights(*(part[rows] for part in weights))
-    return Exact(points.take(rows).plain), [y[rows] for y in data.targets], weights
+    n, exact = len(data.y), recipe.climbs_on_sample or ready.engine.wants_rows
+    most = _SAMPLED if exact else n if recipe.max_rank is None else _CLIMBED
+    targets = data.targets
+    if n > most:
+        rows = np.sort(as_generator(recipe.random_state or 0).permutation(n)[:most])
+        weights = None if weights is None else Weights(*(part[rows] for part in weights))
+        points, targets, n = points.take(rows), [y[rows] for y in targets], most
+    X = points.plain if features is None else features(points.plain)
+    if exact:
+        return Exact(X), targets, weights
+    rough = landmarks if n > _FEW_ROWS else None
+    return recipe.view(ready.model.kernel, X, None, rough=rough), targets, weights
 
 
 def infer_posteriors(
@@ -133,7 +183,10 @@ def infer_posteriors(
     """The posteriors of a model whose hyper-parameters stand."""
     view = recipe.view(model.kernel, ready.points.X, ready.engine) if view is None else view
     data, options = ready.data, {"rng": rng, "n_jobs": recipe.n_jobs, "start": start}
-    found = infer_candidate(model, view, data.targets, data.weights, ready.engine, **options)
+    engine = ready.engine
+    if isinstance(engine, EP) and not view.is_exact:  # sites need not be nearer than the landmarks are
+        engine = replace(engine, tolerance=max(engine.tolerance, _NEAR))
+    found = infer_candidate(model, view, data.targets, data.weights, engine, **options)
     for posterior in found.posteriors:
         if isinstance(posterior, SampledPosterior):
             warn_if_poor(posterior)
@@ -161,10 +214,13 @@ def _mixture(
     """
     chosen: list[Candidate] = []
     for model in models:
-        near = warm_start(model, chosen)
-        chosen.append(choose(recipe, ready._replace(model=near), rng, on_iteration))
+        near = ready._replace(model=warm_start(model, chosen))
+        chosen.append(choose(recipe, near, rng, on_iteration, _STAGES[:1]))
     weights = _stacked(recipe, ready, chosen)
     kept = [one for one, weight in zip(chosen, weights, strict=True) if weight >= min(_SHARE, weights.max())]
+    if len(ready.data.y) > _FEW_ROWS:
+        later = [ready._replace(model=one.model) for one in kept]
+        kept = [choose(recipe, one, rng, on_iteration, _STAGES[1:]) for one in later]
     found = [_settled(recipe, ready, one, rng) for one in kept]
     weights = _stacked(recipe, ready, found if isinstance(ready.engine, EP) else kept)
     order = np.argsort(-weights, kind="stable")

@@ -84,6 +84,8 @@ class Fitted:
         Whether hyper-parameters were chosen by the training rows.
     table : Table or None
         What nominal columns held, where training rows came as a table.
+    power : float
+        To which class probabilities are raised.
 
     Examples
     --------
@@ -107,6 +109,7 @@ class Fitted:
     prior_saw: str | None = None
     is_tuned: bool = False
     table: Table | None = None
+    power: float = 1.0
     _new: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -44,10 +44,8 @@ __all__ = [
 ]
 
 _JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
-_MANY_ROWS = 1000  # from which landmarks may pay
-_TOO_MANY_ROWS = 4000  # from which they are taken even if they leave out more than they should
+_MANY_ROWS = 1500  # from which a thousand landmarks pay
 _MOST_LANDMARKS = 1000  # that are chosen without being asked for
-_FEW_LANDMARKS = 200  # to climb the evidence by
 _COPIES = 3  # of the Gram matrix that inference on it holds at the same time
 _BEARABLE = 10_000  # rows up to which the exact Gram matrix is worth recommending
 SHARE = 1e-3  # of the prior variance that may be left out
@@ -67,6 +65,11 @@ class GramSlope(Protocol):
 
     def by_factor(self) -> Array:
         """``2 G M`` for a Gram matrix ``M M'``: in its factor."""
+        ...
+
+    @property
+    def features(self) -> Array:
+        """The factor M."""
         ...
 
 
@@ -302,7 +305,7 @@ class Landmarks:
         With ``A = K_xz K_zz^-1`` the Gram matrix changes by ``dK_xz A' + A dK_zx - A dK_zz A'``.
         """
         triangle = self._triangle(kernel)
-        features = self.new(kernel)(self.X).features
+        features = gradients[0].features
         g = np.sum([gradient.by_factor() for gradient in gradients], axis=0)  # 2 G M
         outer = solve_triangular(triangle, g.T, lower=True, trans=1).T  # 2 G A
         inner = 0.5 * solve_triangular(triangle, features.T @ outer, lower=True, trans=1)  # A'G A
@@ -360,13 +363,19 @@ class Rows(_WholeKernel):
 
 
 def choose_view(
-    kernel: Kernel, X: Any, max_rank: int | str | None, linear_from: int = 0, rng: Any = None, *, rough: bool = False
+    kernel: Kernel,
+    X: Any,
+    max_rank: int | str | None,
+    linear_from: int = 0,
+    rng: Any = None,
+    *,
+    rough: int | None = None,
 ) -> View:
     """The form of the Gram matrix that suits a kernel and a number of points.
 
-    A linear kernel with fewer features than points goes by its features, which is exact. Beyond 1,000 points
-    landmarks stand for all, if a thousand of them leave out less than a thousandth of the prior variance; beyond 4,000
-    in any case, with a warning if it is more than a hundredth.
+    A linear kernel with fewer features than points goes by its features, which is exact. Beyond 1,500 points
+    landmarks stand for all, as many as leave out a thousandth of the prior variance and a thousand at the most; each
+    point keeps the variance that they leave out.
 
     Parameters
     ----------
@@ -380,8 +389,8 @@ def choose_view(
         Number of points beyond which features of a linear kernel are used; at 0 in any case.
     rng : int, Generator, RandomState or None
         For the choice of landmarks; None is a fixed seed, so that fits can be repeated.
-    rough : bool, default=False
-        Whether a few landmarks will do.
+    rough : int, optional
+        So many landmarks will do, without what they leave out: to climb the evidence by.
 
     Returns
     -------
@@ -399,27 +408,21 @@ def choose_view(
     'Exact'
     """
     n = X.shape[0]
+    linear_from = linear_from if rough is None else 0
     wants_linear = linear_from == 0 or max_rank is not None
     if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_view(kernel, X)) is not None:
         return linear
-    if max_rank is None or not may_take_landmarks(n, max_rank):
+    if max_rank is None or not (may_take_landmarks(n, max_rank) or (rough is not None and n > rough)):
         return Exact(X)
     auto = max_rank == "auto"
     limit = _MOST_LANDMARKS if auto else int(max_rank)
-    view = Landmarks.among(
-        X,
-        kernel,
-        max_rank=min(limit, _FEW_LANDMARKS) if rough else limit,
-        tolerance=SHARE,
-        rng=as_generator(0 if rng is None else rng),
-    )
-    if rough:
+    most = limit if rough is None else min(limit, rough)
+    view = Landmarks.among(X, kernel, max_rank=most, tolerance=SHARE, rng=as_generator(0 if rng is None else rng))
+    if rough is not None:
         return replace(view, keeps_residual=False)
     if not auto:
         return view
     found = view.approximation(kernel)
-    if found.left_out > SHARE and n <= _TOO_MANY_ROWS:
-        return Exact(X)
     if found.left_out > 10 * SHARE:
         exact = ", or set it to None for the exact Gram matrix" if n <= _BEARABLE else ""
         warnings.warn(

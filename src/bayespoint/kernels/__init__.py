@@ -11,7 +11,7 @@ from .linear import linear_features
 from .named import make_kernel, with_bias
 from .objects import CallableKernel, Normalized, Precomputed, amplitude
 from .portfolio import table_kernel, table_kernels
-from .tables import GroupedRBF, OnFeatures, seen_plainly
+from .tables import GroupedRBF, OnFeatures, with_features, without_features
 from .values import kernel_values
 
 __all__ = [
@@ -29,8 +29,9 @@ __all__ = [
     "kinds_of_columns",
     "linear_features",
     "make_kernel",
-    "seen_plainly",
     "table_kernel",
     "table_kernels",
     "with_bias",
+    "with_features",
+    "without_features",
 ]

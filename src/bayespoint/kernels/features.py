@@ -193,7 +193,7 @@ def _learned(column: Array, kind: str, weights: Array, ranked: bool) -> _Number 
 
 
 def kinds_of_columns(X: Array, nominal: Sequence[int] = (), *, few: int = 2) -> list[str]:
-    """Which columns are nominal: those known to be, and those of at most `few` whole numbers; or have only two values.
+    """Which columns are nominal: those known to be, those of no more than `few` values, and those of two.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def _kind(column: Array, few: int) -> str:
     values = np.unique(column[~np.isnan(column)])
     if len(values) == 2:
         return "two"
-    return "nominal" if 2 < len(values) <= few and np.all(values == np.round(values)) else "number"
+    return "nominal" if 2 < len(values) <= few else "number"
 
 
 def _distribution(values: Array, weights: Array) -> tuple[Array, Array]:

@@ -54,6 +54,9 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array, Z: Any = None) -> Array:
         return contract_gradient(kernel.kernel, features(X), g, None if Z is None else features(Z))
     if isinstance(kernel, Sum):
         return np.r_[contract_gradient(kernel.k1, X, g, Z), contract_gradient(kernel.k2, X, g, Z)]
+    if isinstance(kernel, Product) and kernel.k1.n_dims and isinstance(kernel.k1, ConstantKernel):
+        values = kernel_values(kernel, X, Z)
+        return np.r_[np.vdot(g, values), _of_leaf(kernel.k2, X, g, values, kernel.k1.constant_value, Z)]
     if isinstance(kernel, Product):
         return np.r_[_product_side(kernel.k1, kernel.k2, X, g, Z), _product_side(kernel.k2, kernel.k1, X, g, Z)]
     if isinstance(kernel, Exponentiation):
@@ -62,11 +65,19 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array, Z: Any = None) -> Array:
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * g.sum()])
     if type(kernel) in (RBF, GroupedRBF):
-        return _rbf(kernel, X, g) if Z is None else _rbf_between(kernel, X, Z, g)
+        m = g * kernel_values(kernel, X, Z)
+        return _rbf(kernel, X, m) if Z is None else _rbf_between(kernel, X, Z, m)
     if Z is not None:  # kernels of scikit-learn have a gradient between points and themselves only
         return by_differences(kernel, lambda varied: float(np.vdot(g, kernel_values(varied, X, Z))))
     _, gradient = kernel(X, eval_gradient=True)
     return np.einsum("ij,ijp->p", g, gradient)
+
+
+def _of_leaf(kernel: Kernel, X: Any, g: Array, values: Array, factor: float, Z: Any) -> Array:
+    """Derivative in the parameters of a kernel with an amplitude in front, whose values are known with that."""
+    if kernel.n_dims and type(kernel) in (RBF, GroupedRBF):
+        return _rbf(kernel, X, g * values) if Z is None else _rbf_between(kernel, X, Z, g * values)
+    return contract_gradient(kernel, X, factor * g, Z)
 
 
 def _product_side(varied: Kernel, other: Kernel, X: Any, g: Array, Z: Any) -> Array:
@@ -79,22 +90,20 @@ def _product_side(varied: Kernel, other: Kernel, X: Any, g: Array, Z: Any) -> Ar
     return contract_gradient(varied, X, g * factor, Z)
 
 
-def _rbf(kernel: RBF, X: Any, g: Array) -> Array:
-    """d exp(-|x-z|^2 / 2 l^2) / d log l_p = k (x_p - z_p)^2 / l_p^2, summed with g as row sums and X' M X."""
+def _rbf(kernel: RBF, X: Any, m: Array) -> Array:
+    """d exp(-|x-z|^2 / 2 l^2) / d log l_p = k (x_p - z_p)^2 / l_p^2, summed with g as row sums and X' M X, M = g k."""
     scaled = np.asarray(X) / length_scales(kernel, np.shape(X)[1:])
     scaled = scaled - scaled.mean(axis=0)  # distances do not change, rounding does
-    m = g * kernel_values(kernel, X)
     np.fill_diagonal(m, 0.0)  # a point has no distance from itself; left in, it would cancel only up to rounding
     by_feature = 2 * (m.sum(axis=1) @ np.square(scaled) - np.einsum("ip,ip->p", scaled, m @ scaled))
     return _by_parameter(kernel, by_feature)
 
 
-def _rbf_between(kernel: RBF, X: Any, Z: Any, g: Array) -> Array:
+def _rbf_between(kernel: RBF, X: Any, Z: Any, m: Array) -> Array:
     """The same between two sets of points."""
     centre = np.mean(Z, axis=0)
     scales = length_scales(kernel, np.shape(X)[1:])
     x, z = (np.asarray(X) - centre) / scales, (np.asarray(Z) - centre) / scales
-    m = g * kernel_values(kernel, X, Z)
     by_feature = m.sum(axis=1) @ np.square(x) + m.sum(axis=0) @ np.square(z) - 2 * np.einsum("ip,ip->p", x, m @ z)
     return _by_parameter(kernel, by_feature)
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Kernel, Product, Sum
 
 from .._core.typing import Array
-from .tables import seen_plainly
+from .tables import without_features
 
 __all__ = ["linear_features"]
 
@@ -40,7 +40,8 @@ def linear_features(kernel: Kernel, X: Any) -> Array | None:
     >>> linear_features(make_kernel("rbf", X), X) is None
     True
     """
-    kernel, X = seen_plainly(kernel, X)
+    kernel, features = without_features(kernel)
+    X = X if features is None else features(X)
     parts = _parts(kernel)
     if parts is None or not isinstance(X, np.ndarray):
         return None

@@ -14,7 +14,8 @@ from .tables import GroupedRBF, OnFeatures
 
 __all__ = ["table_kernel", "table_kernels"]
 
-_FEW = 12  # whole numbers in a column up to which they may stand for names
+_FEW = 12  # numbers in a column up to which they may stand for names
+_ROWS_EACH = 5  # that each of these numbers has at least on average
 _MANY_GROUPS = 200  # beyond which length scales are not chosen one by one
 
 
@@ -34,9 +35,9 @@ def table_kernel(X: Array, nominal: Sequence[int] = (), weights: Array | None = 
 def table_kernels(X: Array, nominal: Sequence[int] = (), weights: Array | None = None) -> dict[str, Kernel]:
     """Kernels for the columns of a table, the cheap ones first, by what a reader would call them.
 
-    One length scale for all columns, or one for each (for those, a hyper-prior keeps them together); numbers by their
-    values, or by their ranks, which heavy tails do not disturb; whole numbers as names, where columns have few of
-    them; and a linear kernel.
+    A linear kernel; then Gaussian ones with one length scale for all columns, or one for each (a hyper-prior keeps
+    these together); of numbers by their values, and by their ranks, which heavy tails do not disturb. Numbers of a
+    column that has few of them may be names: they are categories for the linear kernel and beside ranks.
 
     Parameters
     ----------
@@ -58,15 +59,13 @@ def table_kernels(X: Array, nominal: Sequence[int] = (), weights: Array | None =
     >>> list(table_kernels(np.random.default_rng(0).standard_normal((50, 3))))
     ['linear', 'isotropic', 'relevance', 'isotropic on ranks', 'relevance on ranks']
     """
-    kinds = kinds_of_columns(X, nominal)
-    values = Features(X, kinds, weights=weights)
-    found = {"linear": OnFeatures(amplitude() * DotProduct(0.0, "fixed"), values)}
-    found |= _pair("", values)
+    rows = float(len(X) if weights is None else weights.sum())
+    few = min(_FEW, int(rows / _ROWS_EACH))
+    kinds, as_names = kinds_of_columns(X, nominal), kinds_of_columns(X, nominal, few=few)
+    linear = OnFeatures(amplitude() * DotProduct(0.0, "fixed"), Features(X, as_names, weights=weights))
+    found = {"linear": linear} | _pair("", Features(X, kinds, weights=weights))
     if "number" in kinds:
-        found |= _pair(" on ranks", Features(X, kinds, ranked=True, weights=weights))
-    as_names = kinds_of_columns(X, nominal, few=_FEW)
-    if as_names != kinds:
-        found |= _pair(" on categories", Features(X, as_names, weights=weights))
+        found |= _pair(" on ranks", Features(X, as_names, ranked=True, weights=weights))
     return found
 
 

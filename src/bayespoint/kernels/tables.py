@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Hyperparameter
 from .._core.typing import Array
 from .features import Features
 
-__all__ = ["GroupedRBF", "OnFeatures", "seen_plainly"]
+__all__ = ["GroupedRBF", "OnFeatures", "with_features", "without_features"]
 
 
 class GroupedRBF(RBF):
@@ -158,10 +158,15 @@ class OnFeatures(Kernel):
         return f"OnFeatures({self.kernel})"
 
 
-def seen_plainly(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
-    """A kernel and points without the way through features: the points are features, and the kernel one of these."""
+def without_features(kernel: Kernel) -> tuple[Kernel, Features | None]:
+    """A kernel of features, with or without a bias, and these features; None for a kernel that has no such."""
     if isinstance(kernel, OnFeatures):
-        return kernel.kernel, kernel.features(X)
+        return kernel.kernel, kernel.features
     if isinstance(kernel, Sum) and isinstance(kernel.k1, OnFeatures) and isinstance(kernel.k2, ConstantKernel):
-        return Sum(kernel.k1.kernel, kernel.k2), kernel.k1.features(X)
-    return kernel, X
+        return Sum(kernel.k1.kernel, kernel.k2), kernel.k1.features
+    return kernel, None
+
+
+def with_features(kernel: Kernel, features: Features | None) -> Kernel:
+    """The other way, for a kernel with a bias."""
+    return kernel if features is None else Sum(OnFeatures(kernel.k1, features), kernel.k2)

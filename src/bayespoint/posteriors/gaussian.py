@@ -149,6 +149,11 @@ class EvidenceGradient(NamedTuple):
             g += np.multiply.outer(0.25 * self.alpha, self.implicit)
         return g
 
+    @property
+    def features(self) -> Array:
+        """The factor M of a Gram matrix ``M M'``."""
+        return self.gaussian.gram.factor
+
     def by_factor(self) -> Array:
         """``2 G M`` for a Gram matrix ``M M'``: the derivative in its factor, in O(n r^2)."""
         m = self.gaussian.gram.factor

@@ -24,9 +24,10 @@ from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights
 from .priors import HyperPrior
 
+_WAY = 1e-2  # tolerance of sites on the way
 _NOWHERE = 1e10  # negative log-evidence where there is none
 _POLISHED = 60  # rows up to which the maximum is followed down to rounding: cheap there, and as reproducible
-_ROUGHLY: Mapping[str, Any] = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-3}
+_ROUGHLY: Mapping[str, Any] = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-2}
 _TO_ROUNDING: Mapping[str, Any] = {"maxiter": 30, "maxfun": 60, "ftol": 0.0, "gtol": 1e-8}
 
 __all__ = [
@@ -221,7 +222,9 @@ def maximise_evidence(
     """
     engine = EP() if engine is None else engine
     # The evidence is stationary in the sites, so a rough fixed point is enough to climb by.
-    rough = replace(engine, tolerance=max(engine.tolerance, 1e-3))
+    rough = replace(
+        engine, tolerance=max(engine.tolerance, _WAY), max_sweeps=min(engine.max_sweeps, 50), fallback=False
+    )
     data = as_view(X), targets, weights
     restarts = []
     if n_restarts:

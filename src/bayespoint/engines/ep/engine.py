@@ -47,6 +47,8 @@ class EP(Engine):
         Parallel sweeps before sites are updated one at a time, for a quarter as many sweeps at the most.
     memory : int, default=3
         Sweeps that Anderson mixing looks back on; 0 turns it off.
+    fallback : bool, default=True
+        Whether sites are updated one at a time, which takes long, where they do not settle all at once.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class EP(Engine):
     tolerance: float = 1e-6
     max_sweeps: int = 100
     memory: int = 3
+    fallback: bool = True
 
     gives_evidence: ClassVar[bool] = True
     can_grow: ClassVar[bool] = True
@@ -86,7 +89,7 @@ class EP(Engine):
             how = "parallel"
             if hard.any() and not (state.error <= SETTLED and np.all(problem.y[hard] * state.mean[hard] > 0)):
                 problem.raise_if_empty()
-            if not state.error <= SETTLED:
+            if self.fallback and not state.error <= max(SETTLED, self.tolerance):
                 state, more = self._sequential(rows, state)
                 sweeps, how = sweeps + more, "sequential"
             if not state.error <= ALARMING:
