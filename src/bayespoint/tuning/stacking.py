@@ -40,7 +40,7 @@ def stacking_weights(log_densities: Array, weights: Array | None = None) -> Arra
     >>> from bayespoint.tuning import stacking_weights
     >>> good, bad = np.full(100, np.log(0.9)), np.full(100, np.log(0.4))
     >>> stacking_weights(np.stack([good, bad], axis=1)).round(2)
-    array([0.98, 0.02])
+    array([0.97, 0.03])
     """
     n_models = log_densities.shape[1]
     rows = np.ones(len(log_densities)) if weights is None else weights
