@@ -13,7 +13,7 @@ from .threads import blas_threads_for
 __all__ = ["factorisation_speed"]
 
 _SMALLEST, _LARGEST = 64, 512  # rows of the matrix that is factored: milliseconds
-_TRIES = 3  # the fastest counts: others were disturbed
+_TRIES = 8  # the fastest counts: others were disturbed
 
 
 def factorisation_speed(rows: int) -> float:
@@ -24,7 +24,7 @@ def factorisation_speed(rows: int) -> float:
 
 @lru_cache
 def _measured(size: int) -> float:
-    matrix = np.full((size, size), 0.5) + 0.5 * np.eye(size)
+    matrix = np.asfortranarray(np.full((size, size), 0.5) + 0.5 * np.eye(size))
     seconds = np.inf
     with blas_threads_for(size):
         for _ in range(_TRIES):

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Forecast", "duration", "forecast"]
 
 _EVALUATIONS = 18  # of the evidence in a climb; seen: 6 to 34
-_CUBIC = 4.5  # times n r^2 in one evaluation: some three sweeps, and the gradient
-_SQUARE = 4000  # times n r: kernel values and their gradient, no part of which is as fast as a factorisation
+_CUBIC = 2.5  # times n r^2 in one evaluation: some three sweeps, and the gradient
+_SQUARE = 700  # times n^2: kernel values and their gradient, no part of which is as fast as a factorisation
+_BETWEEN = 3000  # times n r, the same between rows and landmarks, with the way to features
 _SWEEPS = 2.5  # evaluations' worth of the posteriors in the end, which are followed to the tolerance
 _COPIES = 4  # of the n x r values that a posterior and its gradient hold
 _LONG = 300.0  # seconds from which a user is told, asked or not
@@ -85,7 +86,7 @@ def forecast(recipe: Recipe, ready: Prepared, models: Sequence[Model]) -> Foreca
 
 def _evaluation(n: int, rank: int, classes: int) -> float:
     """Operations of one evaluation of the evidence and its gradient; classes share the kernel."""
-    return classes * _CUBIC * n * rank**2 + _SQUARE * n * rank
+    return classes * _CUBIC * n * rank**2 + (_SQUARE if rank == n else _BETWEEN) * n * rank
 
 
 def duration(seconds: float) -> str:
