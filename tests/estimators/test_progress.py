@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_classification, make_moons
+from sklearn.datasets import make_circles, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -75,7 +75,7 @@ ROWS = 70  # fewer would be tuned down to rounding
 
 @pytest.fixture(scope="module")
 def table():
-    return make_moons(ROWS, noise=0.3, random_state=0)
+    return make_circles(ROWS, noise=0.2, factor=0.5, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +171,9 @@ def stacked(logs, weights):
 
 
 def falls(logs, weigh):
-    """By how much the log-density of left-out labels falls as models are added one by one."""
+    """How far the log-density of left-out labels is below its best so far, as models are added one by one."""
     values = [stacked(logs[:, :k], weigh(logs[:, :k])) for k in range(1, logs.shape[1] + 1)]
-    return -np.diff(values)
+    return np.maximum.accumulate(values) - values
 
 
 @pytest.mark.parametrize("number", range(20))
@@ -201,8 +201,8 @@ def test_equal_weights_would_cost_more():
 def test_the_log_loss_falls_from_kernel_to_kernel_but_for_the_shrinkage(whole):
     losses = [one["loo_log_loss"] for one in whole[1].ended]
     assert len(losses) > 2
-    assert np.diff(losses).max() <= stacking._PRIOR / ROWS
-    assert losses[-1] < losses[0]
+    assert np.max(losses - np.minimum.accumulate(losses)) <= stacking._PRIOR / ROWS
+    assert losses[-1] < losses[0] - 0.1  # no line separates circles
 
 
 # -- the time budget ----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Forecast", "duration", "forecast"]
 
-_EVALUATIONS = 18  # of the evidence in a climb; seen: 6 to 34
+_EVALUATIONS = 8, 2  # of the evidence in a climb, and for each free parameter
 _CUBIC = 2.5  # times n r^2 in one evaluation: some three sweeps, and the gradient
 _SQUARE = 700  # times n^2: kernel values and their gradient, no part of which is as fast as a factorisation
 _BETWEEN = 3000  # times n r, the same between rows and landmarks, with the way to features
@@ -73,8 +73,9 @@ def forecast(recipe: Recipe, ready: Prepared, models: Sequence[Model]) -> Foreca
     limits = recipe.max_rank, recipe.linear_from
     rough = [largest_rank(model.kernel, X, *limits, rough=True) for model in models]
     final = [largest_rank(model.kernel, X, *limits) for model in models]
-    climbs = _EVALUATIONS * (1 + recipe.n_restarts) if recipe.tunes else 0
-    tuning = tuple(climbs * _evaluation(n, rank, classes) for rank in rough)
+    climbs = 1 + recipe.n_restarts if recipe.tunes else 0
+    evaluations = [climbs * (_EVALUATIONS[0] + _EVALUATIONS[1] * model.theta.size) for model in models]
+    tuning = tuple(count * _evaluation(n, rank, classes) for count, rank in zip(evaluations, rough, strict=True))
     again = [rank for rank, before in zip(final, rough, strict=True) if not (recipe.tunes and rank == before)]
     by_ep = isinstance(ready.engine, EP)
     finishing = _SWEEPS * sum(_evaluation(n, rank, classes) for rank in again) if by_ep else 0.0
