@@ -22,7 +22,7 @@ _CUBIC = 2.5  # times n r^2 in one evaluation: some three sweeps, and the gradie
 _SQUARE = 700  # times n^2: kernel values and their gradient, no part of which is as fast as a factorisation
 _BETWEEN = 3000  # times n r, the same between rows and landmarks, with the way to features
 _SWEEPS = 2.5  # evaluations' worth of the posteriors in the end, which are followed to the tolerance
-_COPIES = 4  # of the n x r values that a posterior and its gradient hold
+_KEPT, _AT_WORK = 2, 9  # n x r matrices that a posterior keeps, and that inference and gradient hold in between
 _LONG = 300.0  # seconds from which a user is told, asked or not
 _SHORT = 1e11  # operations that take less on any machine, so that nothing need be measured
 
@@ -79,10 +79,11 @@ def forecast(recipe: Recipe, ready: Prepared, models: Sequence[Model]) -> Foreca
     again = [rank for rank, before in zip(final, rough, strict=True) if not (recipe.tunes and rank == before)]
     by_ep = isinstance(ready.engine, EP)
     finishing = _SWEEPS * sum(_evaluation(n, rank, classes) for rank in again) if by_ep else 0.0
-    values = sum(max(pair) for pair in zip(rough, final, strict=True))  # all members are kept until they are weighted
+    largest = [max(pair) for pair in zip(rough, final, strict=True)]
+    matrices = _KEPT * classes * sum(largest) + _AT_WORK * max(largest)  # all are kept until they have been weighted
     names = tuple(model.name for model in models)
     then = "" if by_ep else type(ready.engine).__name__
-    return Forecast(n, max(final), names, 8 * _COPIES * n * values * classes, tuning, finishing, then)
+    return Forecast(n, max(final), names, 8 * n * matrices, tuning, finishing, then)
 
 
 def _evaluation(n: int, rank: int, classes: int) -> float:
