@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_circles, make_classification
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Progress
+from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Progress, Step
 from bayespoint._core import speed
 from bayespoint.estimators import _forecast, _progress
+from bayespoint.estimators._callbacks import fit_progress
 from bayespoint.estimators._forecast import Forecast, duration
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.tuning import stacking
+from bayespoint.tuning import Candidate, Model, stacking
 
 needs_callbacks = pytest.mark.skipif(
     not hasattr(BayesPointClassifier, "set_callbacks"), reason="callbacks came with scikit-learn 1.9"
@@ -141,6 +143,20 @@ def test_stop_in_an_iteration_ends_the_climb_of_its_kernel_alone(table, whole):
     BayesPointClassifier().set_callbacks(stop, after).fit(*table)
     assert after.ended[0]["iteration"] == 1 < free.ended[0]["iteration"]
     assert len(after.ended) == len(free.ended)
+
+
+@needs_callbacks
+def test_whoever_said_stop_need_not_say_it_again(table):
+    """Climbs that would go on after the last kernel stop at once."""
+    model, X, y = BayesPointClassifier().set_callbacks(Notes(1)), *table
+    found = Candidate(Model(RBF(), Step(), name="a"), (), -1.0, None)
+    proba = {"predict_proba": lambda X: np.ones((len(X), 2))}
+    with fit_progress(model, X, y, lambda found: proba) as watch:
+        watch.begin(None, 2)
+        for tuned, _ in enumerate(watch.members([found.model] * 2, lambda: (found, 0.5))):
+            assert tuned == 0
+            assert not watch.iteration(found)
+        assert watch.iteration(found)
 
 
 @needs_callbacks
@@ -273,6 +289,13 @@ def test_the_line_is_never_wider_than_the_terminal(table, monkeypatch):
     written = watched(monkeypatch, lambda: BayesPointClassifier(verbose=1).fit(*table), is_terminal=True)
     _, *moving = written.split("\n")[1].split("\r")
     assert max(len(line) for line in moving[:-1]) == 39
+
+
+@pytest.mark.usefixtures("clock")
+def test_eighty_columns_are_enough_for_all_figures(table, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    written = watched(monkeypatch, lambda: BayesPointClassifier(verbose=1).fit(*table), is_terminal=True)
+    assert any("| 2/5 isotropic | loo loss 0." in line and "(#2)" in line for line in written.split("\r"))
 
 
 @pytest.mark.usefixtures("clock")

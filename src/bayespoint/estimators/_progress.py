@@ -18,6 +18,7 @@ __all__ = ["ITERATION", "KERNEL", "POSTERIORS", "ROOT", "Progress"]
 
 ROOT, KERNEL, POSTERIORS, ITERATION = "fit", "kernel", "posteriors", "evidence iteration"  # names of tasks
 _BLINK = 0.1  # seconds in which nobody reads a new line
+_BRIEFLY = {"leave-one-out log loss": "loo loss", "log-evidence": "evidence", "iteration ": "#"}  # in few columns
 
 
 class Progress:
@@ -100,7 +101,7 @@ class Progress:
             return
         state.shown = monotonic()
         width = shutil.get_terminal_size().columns - 1
-        line = state.text(state.shown)[:width]
+        line = _fitting(state.text(state.shown), width)
         sys.stderr.write("\r" + line.ljust(state.width))
         sys.stderr.flush()
         state.width = len(line)
@@ -163,6 +164,13 @@ def _figures(about: dict[str, Any]) -> list[str]:
     if evidence is not None:
         parts.append(f"log-evidence {evidence:.1f}" + ("" if iteration is None else f" (iteration {iteration})"))
     return parts
+
+
+def _fitting(line: str, width: int) -> str:
+    """In other words where the terminal is narrow; cut off in the end."""
+    for words, brief in _BRIEFLY.items() if len(line) > width else ():
+        line = line.replace(words, brief)
+    return line[:width]
 
 
 def _in_terminal() -> bool:
