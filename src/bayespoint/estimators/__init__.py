@@ -4,6 +4,7 @@ from ._bayes_point import BayesPointClassifier
 from ._fitted import Fitted, TrainingRows
 from ._linear_weights import FeatureConfidence
 from ._margin import GaussianMarginClassifier
+from ._progress import Progress
 from ._svc import BayesianSVC
 from .updating import updated
 
@@ -13,6 +14,7 @@ __all__ = [
     "FeatureConfidence",
     "Fitted",
     "GaussianMarginClassifier",
+    "Progress",
     "TrainingRows",
     "updated",
 ]
