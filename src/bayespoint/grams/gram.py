@@ -117,6 +117,10 @@ class NewPoints(Protocol):
 
     def __len__(self) -> int: ...
 
+    def among_many(self, asked: int) -> NewPoints:
+        """The same as some of the points that are asked for in all: many may be worth a preparation."""
+        ...
+
     @property
     def among(self) -> Array:
         """Kernel values of the new points with each other."""
@@ -269,16 +273,18 @@ def conditioned_on(gram: Gram, tau: Array, nu: Array) -> Conditioned:
     return gaussian
 
 
-def pivoted_root(gram: Array, *, by_row: bool = False) -> tuple[Array, Any]:
+def pivoted_root(gram: Array, *, by_row: bool = False, tolerance: float | None = None) -> tuple[Array, Any]:
     """Pivoted Cholesky down to rounding: ``M`` with rows in their order, and the pivots, where it is triangular.
 
-    With `by_row` rounding is judged beside the norm of each row, else beside the largest.
+    With `by_row` rounding is judged beside the norm of each row, else beside the largest. With a `tolerance` it ends
+    as soon as no row has more than that left.
     """
     n = len(gram)
     norms = np.sqrt(np.diagonal(gram)) if by_row else np.ones(n)
     norms = np.where(norms > 0, norms, 1.0)
     scaled = gram / norms / norms[:, None] if by_row else gram
-    tolerance = n * np.finfo(float).eps * float(np.diagonal(scaled).max(initial=0.0))
+    if tolerance is None:
+        tolerance = n * np.finfo(float).eps * float(np.diagonal(scaled).max(initial=0.0))
     lower, pivots, rank, _ = lapack.dpstrf(scaled.T, tol=tolerance, lower=1)  # the transpose: a copy in Fortran order
     order = pivots - 1
     factor = lower[:, :rank]
