@@ -114,6 +114,9 @@ class Fitted:
     def of(cls, found: Candidate, points: Points, classes: Any, **known: Any) -> Fitted:
         """From a candidate."""
         posteriors, alternatives = tuple(found.posteriors), found.alternatives
+        if known.get("rows") is not None:  # else some of the Gram matrix's rows are not in the view
+            for posterior in posteriors:
+                posterior.problem.gram.made_by(found.view, found.model.kernel)
         return cls(found.model, points, found.view, posteriors, classes, found.log_evidence, alternatives, **known)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -143,7 +146,7 @@ class Fitted:
 
     def read(self, X: Any, function: Callable[[NewPoints], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Arrays from new inputs, some of them at a time, in as many threads as there are for linear algebra."""
-        rows, width = self.points.transform(X), self.posteriors[0].problem.gram.rank
+        rows, width = self.points.transform(X), len(self.posteriors[0].mean_weights)
         n = rows.shape[0]
         parts = -(-n // max(_VALUES // max(width, 1), _ROWS))
         if parts <= 1:

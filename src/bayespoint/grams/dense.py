@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas, eigh, lapack, solve_triangular
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from .gram import ROUNDING, OneByOne, above_rounding, pivoted_root
+from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding, pivoted_root
 
 __all__ = ["ByValues", "Dense", "DensePoints"]
 
@@ -75,7 +75,7 @@ class ByValues:
         plus, minus, log_det, variance = built
         alpha = nu - _apply(plus, minus, blas.dsymv(1.0, gram.T, nu, lower=1))
         mean = blas.dsymv(1.0, gram.T, alpha, lower=1)
-        return DenseGaussian(gram, plus, minus, log_det, alpha, mean, variance, tau, nu)
+        return DenseGaussian(self, plus, minus, log_det, alpha, mean, variance, tau, nu)
 
     @cached_property
     def _lifted(self) -> Any:
@@ -89,7 +89,7 @@ class ByValues:
 
 
 @dataclass(frozen=True, eq=False)
-class Dense(ByValues):
+class Dense(MadeByView, ByValues):
     """A Gram matrix as an array of shape (n, n).
 
     Examples
@@ -101,6 +101,8 @@ class Dense(ByValues):
     """
 
     dense: Array
+
+    _values: ClassVar[str] = "dense"
 
     def __post_init__(self) -> None:
         gram = np.ascontiguousarray(self.dense, dtype=np.float64)  # engines read it by rows
@@ -207,14 +209,14 @@ class DensePoints:
 
 
 @dataclass(frozen=True, eq=False)
-class DenseGaussian:
+class DenseGaussian(WithTriangle):
     """``W = (K + T^-1)^-1 = plus' plus - minus minus'`` for site precisions T of either sign.
 
     `plus` is lower triangular; `minus` has one column for each negative precision. The posterior covariance is
     ``K - K W K``. What it can do is told by `Conditioned`.
     """
 
-    gram: Array
+    prior: ByValues
     plus: Array
     minus: Array
     log_det: float
@@ -223,6 +225,14 @@ class DenseGaussian:
     variance: Array
     tau: Array
     nu: Array
+
+    _triangle: ClassVar[str] = "plus"
+
+    @property
+    def gram(self) -> Array:
+        """``K``."""
+        gram: Array = self.prior._lifted
+        return gram
 
     @property
     def weights(self) -> Array:

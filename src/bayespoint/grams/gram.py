@@ -8,11 +8,12 @@ about a kind stays in its file. New points meet a Gram matrix as `NewPoints`, ma
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.linalg import blas, eigh, lapack
 
+from .._core.files import packed_triangle, parts_of, unpacked_triangle
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 
@@ -20,10 +21,12 @@ __all__ = [
     "ROUNDING",
     "Conditioned",
     "Gram",
+    "MadeByView",
     "NewPoints",
     "OneByOne",
     "Root",
     "RowSource",
+    "WithTriangle",
     "above_rounding",
     "check_gram",
     "conditioned_on",
@@ -104,6 +107,10 @@ class Gram(Protocol):
 
     def by_rows(self) -> RowSource:
         """The matrix one row at a time."""
+        ...
+
+    def made_by(self, view: Any, kernel: Any) -> None:
+        """Remember what makes the same matrix again, so that files need not hold it."""
         ...
 
 
@@ -236,6 +243,45 @@ class RowSource(Protocol):
     def write(self, rows: Any, out: Any, places: Any, run: Any = map) -> None:
         """Write rows to `places` among the rows of `out`; `run` maps a function over tiles."""
         ...
+
+
+class MadeByView:
+    """A matrix that is not kept in files if a view can make it again; after reading it is made when first asked for."""
+
+    _values: ClassVar[str]  # the attribute that holds the matrix
+    _origin: Any = None
+
+    def made_by(self, view: Any, kernel: Any) -> None:
+        """Remember what makes the same matrix again."""
+        object.__setattr__(self, "_origin", (view, kernel))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = parts_of(self)
+        if self._origin is not None:
+            state.pop(self._values, None)
+            state["_origin"] = self._origin
+        return state
+
+    def __getattr__(self, name: str) -> Any:
+        if name != type(self)._values or self._origin is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        view, kernel = self._origin
+        values = getattr(view.gram(kernel), name)
+        object.__setattr__(self, name, values)
+        return values
+
+
+class WithTriangle:
+    """A Gaussian with a triangular matrix, of which files hold the half that is not zero."""
+
+    _triangle: ClassVar[str]  # the attribute that holds it
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = parts_of(self)
+        return state | {self._triangle: packed_triangle(state[self._triangle])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state | {self._triangle: unpacked_triangle(state[self._triangle])})
 
 
 class OneByOne:
