@@ -35,7 +35,6 @@ _CHECKED = 2000  # rows at the most on which a kernel is tested for being one
 _SHARE = 0.05  # of a mixture, below which a model is left out
 _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
 _CLIMBED = 4000  # the same where landmarks stand for the rows
-_STAGES = (100, 200)  # landmarks to climb the evidence by, one after the other
 _NEAR = 1e-4  # tolerance of sites where landmarks stand for the rows
 _ROUGH = 1e-2  # tolerance of sites on the way
 _FEW_ROWS = 400  # up to which it is climbed on the whole Gram matrix
@@ -67,6 +66,12 @@ class Recipe:
     members: Callable[[TrainingSet], list[Model]] | None = None  # models to mix, where there are to be several
     probabilities: Callable[[Model, Latent], Array] | None = None  # of the classes, from moments of the latent
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
+
+    stages: tuple[int, ...] = (100, 200)  # landmarks to climb the evidence by, one after the other
+
+    def rough(self, n: int, landmarks: int) -> int | None:
+        """So many landmarks are good enough to climb by, unless rows are so few that all of them are as cheap."""
+        return landmarks if n > _FEW_ROWS else None
 
     def view(self, kernel: Any, X: Any, engine: Any, *, rough: int | None = None) -> View:
         """The form of the Gram matrix: exact, or of low rank where that is asked for or pays.
@@ -107,11 +112,11 @@ def choose(
     ready: Prepared,
     rng: np.random.Generator,
     on_iteration: OnIteration = None,
-    stages: Sequence[int] = _STAGES,
+    stages: Sequence[int] | None = None,
 ) -> Candidate:
     """Hyper-parameters by the evidence asked for. Weights of classes have a word on the bias alone."""
     approximate = ready.engine if isinstance(ready.engine, EP) else EP()
-    weights = ready.data.weights
+    weights, stages = ready.data.weights, stages or recipe.stages
     options: dict[str, Any] = {"engine": approximate, "n_restarts": recipe.n_restarts, "rng": rng}
     options |= {"n_jobs": recipe.n_jobs, "on_iteration": on_iteration}
     best = _climb(recipe, ready, ready.data.own_weights, stages, options)
@@ -170,8 +175,7 @@ def _part(
     X = points.plain if features is None else features(points.plain)
     if exact:
         return Exact(X), targets, weights
-    rough = landmarks if n > _FEW_ROWS else None
-    return recipe.view(ready.model.kernel, X, None, rough=rough), targets, weights
+    return recipe.view(ready.model.kernel, X, None, rough=recipe.rough(n, landmarks)), targets, weights
 
 
 def infer_posteriors(
@@ -221,13 +225,13 @@ def _mixture(recipe: Recipe, ready: Prepared, models: list[Model], rng: np.rando
     chosen: list[Candidate] = []
     for model in watch.members(models, lambda: _so_far(recipe, ready, chosen)):
         near = ready._replace(model=warm_start(model, chosen))
-        best = choose(recipe, near, rng, watch.iteration, _STAGES[:1])
+        best = choose(recipe, near, rng, watch.iteration, recipe.stages[:1])
         chosen.append(_on_all_rows(recipe, ready, best))
     weights = _stacked(recipe, ready, chosen)
     kept = [one for one, weight in zip(chosen, weights, strict=True) if weight >= min(_SHARE, weights.max())]
     if len(ready.data.y) > _FEW_ROWS:
         later = [ready._replace(model=one.model) for one in kept]
-        kept = [choose(recipe, one, rng, watch.iteration, _STAGES[1:]) for one in later]
+        kept = [choose(recipe, one, rng, watch.iteration, recipe.stages[1:]) for one in later]
     found = [_settled(recipe, ready, one, rng) for one in kept]
     return _mixed(found, _stacked(recipe, ready, found if isinstance(ready.engine, EP) else kept))
 
@@ -237,7 +241,7 @@ def _on_all_rows(recipe: Recipe, ready: Prepared, best: Candidate) -> Candidate:
     data = ready.data
     if best.posteriors[0].problem.size == len(data.y):
         return best
-    view = recipe.view(best.model.kernel, ready.points.plain, None, rough=_STAGES[0])
+    view = recipe.view(best.model.kernel, ready.points.plain, None, rough=recipe.stages[0])
     return infer_candidate(best.model, view, data.targets, data.own_weights, EP(tolerance=_ROUGH, fallback=False))
 
 

@@ -71,7 +71,8 @@ def forecast(recipe: Recipe, ready: Prepared, models: Sequence[Model]) -> Foreca
         return None
     n, X, classes = len(ready.data.y), ready.points.X, len(ready.data.targets)
     limits = recipe.max_rank, recipe.linear_from
-    rough = [largest_rank(model.kernel, X, *limits, rough=True) for model in models]
+    few = recipe.rough(n, recipe.stages[-1])
+    rough = [largest_rank(model.kernel, X, *limits, rough=few) for model in models]
     final = [largest_rank(model.kernel, X, *limits) for model in models]
     climbs = 1 + recipe.n_restarts if recipe.tunes else 0
     evaluations = [climbs * (_EVALUATIONS[0] + _EVALUATIONS[1] * model.theta.size) for model in models]

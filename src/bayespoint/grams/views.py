@@ -441,18 +441,17 @@ def may_take_landmarks(n: int, max_rank: int | str | None) -> bool:
 
 
 def largest_rank(
-    kernel: Kernel, X: Any, max_rank: int | str | None, linear_from: int = 0, *, rough: bool = False
+    kernel: Kernel, X: Any, max_rank: int | str | None, linear_from: int = 0, *, rough: int | None = None
 ) -> int:
     """The rank at the most that `choose_view` will give the Gram matrix, told without making it."""
     n = X.shape[0]
+    linear_from = linear_from if rough is None else 0
     if n > linear_from and max_rank is not None and (features := linear_features(kernel, X[:1])) is not None:
         return min(n, features.shape[1])
-    if not may_take_landmarks(n, max_rank):
+    if max_rank is None or not (may_take_landmarks(n, max_rank) or (rough is not None and n > rough)):
         return n
-    limit = _MOST_LANDMARKS if max_rank == "auto" else int(max_rank)  # type: ignore[arg-type]
-    if rough:
-        return min(n, limit, _FEW_LANDMARKS)
-    return n if max_rank == "auto" and n <= _TOO_MANY_ROWS else min(n, limit)
+    limit = _MOST_LANDMARKS if max_rank == "auto" else int(max_rank)
+    return min(n, limit) if rough is None else min(n, limit, rough)
 
 
 def view_by_features(
