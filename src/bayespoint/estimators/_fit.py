@@ -22,7 +22,7 @@ from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights
 from ..tuning.climb import Candidate, Model, infer_candidate, is_no_better_than_a_coin, rebiased
 from ..tuning.stacking import stacking_weights, warm_start
-from ._fitted import Fitted, TrainingRows, stacked_latents
+from ._fitted import Fitted, TrainingRows, one_copy, stacked_latents
 from ._inputs import Points
 from ._validation import TrainingSet
 
@@ -232,7 +232,8 @@ def _stacked(recipe: Recipe, ready: Prepared, found: list[Candidate]) -> Array:
     """Weights of models by the probabilities that they give to each label without having seen it."""
     assert recipe.probabilities is not None
     y = ready.data.y
-    left_out = [stacked_latents([p.leave_one_out for p in one.posteriors]) for one in found]
+    once = one_copy(ready.data.counts)
+    left_out = [stacked_latents([p.leaving_out(once) for p in one.posteriors]) for one in found]
     proba = [recipe.probabilities(one.model, latent) for one, latent in zip(found, left_out, strict=True)]
     densities = np.stack([p[np.arange(len(y)), y] for p in proba], axis=1)
     logs = np.log(np.maximum(densities, np.finfo(float).tiny))
