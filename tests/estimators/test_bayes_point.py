@@ -53,7 +53,7 @@ def test_the_prediction_is_the_most_probable_class_of_any_label_type(labels, tri
 def test_probabilities_follow_the_formula(classes, triplets):
     """``noise + (1 - 2 noise) Phi(mean / sqrt(variance + softness))`` for each class, made to add up to one."""
     X, y = (part[triplets[1] < classes] for part in triplets)
-    model = fixed(noise=0.1, softness=0.5).fit(X, y)
+    model = fixed(noise=0.1, softness=0.5, decision="one-vs-rest").fit(X, y)
     mean, variance = model.latent(X)
     p = 0.1 + 0.8 * norm.cdf(mean / np.sqrt(variance + 0.5))
     expected = np.column_stack([1 - p, p]) if p.ndim == 1 else p / p.sum(axis=1, keepdims=True)
@@ -242,9 +242,8 @@ def test_a_bias_of_zero_stays_zero(blobs):
 
 def test_the_same_seed_gives_the_same_fit(blobs):
     X, y = blobs
-    a, b = (BayesPointClassifier(None, n_restarts=2, random_state=3).fit(X, y) for _ in range(2))
+    a, b = (BayesPointClassifier(None, random_state=3).fit(X, y) for _ in range(2))
     assert_same_predictions(a, b, X, 0)
-    assert a.log_evidence_ >= BayesPointClassifier(None).fit(X, y).log_evidence_ - 1e-6
 
 
 def test_jobs_change_nothing(triplets):
@@ -292,8 +291,8 @@ def test_callbacks_follow_the_fit_and_see_a_fitted_estimator(blobs):
 def test_a_callback_can_stop_the_fit_early(blobs):
     pytest.importorskip("sklearn.callback", reason="came with scikit-learn 1.9")
     X, y = blobs
-    stopped = BayesPointClassifier(None, n_restarts=3, random_state=0).set_callbacks(Recorder(stop_after=1)).fit(X, y)
-    full = BayesPointClassifier(None, n_restarts=3, random_state=0).fit(X, y)
+    stopped = BayesPointClassifier(None, random_state=0).set_callbacks(Recorder(stop_after=1)).fit(X, y)
+    full = BayesPointClassifier(None, random_state=0).fit(X, y)
     assert stopped.log_evidence_ < full.log_evidence_
     assert stopped.predict(X).shape == (40,)
 
@@ -319,7 +318,7 @@ def test_predicting_before_fitting_is_refused(blobs):
         ({"bias": "large"}, "bias must be a finite number of at least 0"),
         ({"kernel": "sigmoid"}, "kernel must be 'rbf', 'linear'"),
         ({"engine": "guess"}, "engine must be one of"),
-        ({"decision": "coin"}, "decision must be 'bayes_point' or 'vote', got 'coin'"),
+        ({"decision": "coin"}, "decision must be 'bayes_point', 'one-vs-rest' or 'vote', got 'coin'"),
         ({"optimizer": "adam"}, "optimizer must be 'evidence' or None, got 'adam'"),
         pytest.param({"kernel": lambda X, Z: -X @ Z.T}, "kernel is not positive semi-definite", id="negative kernel"),
     ],

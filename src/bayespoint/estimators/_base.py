@@ -313,6 +313,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Whether draws decide by the majority of their signs."""
         return False
 
+    def _as_certified(self) -> Self:
+        """The classifier that a certificate of this one speaks of."""
+        return self
+
     def _not_the_mean(self) -> str | None:
         """Why predictions are not those of the posterior's mean or vote, if they are not."""
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
@@ -85,16 +86,19 @@ class BayesPointClassifier(KernelClassifier):
     optimizer : {"evidence"} or None, default="evidence"
         "evidence" maximises the log-evidence over the bias and every free parameter of the kernel, and over `noise`
         and `softness` where these are "evidence"; None keeps everything as given.
-    n_restarts : int, default=0
-        Further climbs of the evidence from random hyper-parameters.
     max_rank : int, "auto" or None, default="auto"
         None works on the whole Gram matrix. A number stands for the training rows by at most so many of them
-        (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,000 rows where it
-        leaves out next to nothing, beyond 4,000 in any case; `approximation_` says what was done. Linear kernels go
+        (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,500 rows, with as
+        many as leave out next to nothing and 1,000 at the most; `approximation_` says what was done. Linear kernels go
         by their features, which is exact.
-    decision : {"bayes_point", "vote"}, default="bayes_point"
+    decision : {"bayes_point", "one-vs-rest", "vote"}, default="bayes_point"
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
-        average over all draws. The two are the same for a Gaussian posterior.
+        average over all draws. The two are the same for a Gaussian posterior and two classes. Of several classes
+        "bayes_point" asks for the probability that the latent of a class is the largest; "one-vs-rest" normalises what
+        each class has against the rest, which is what certificates of several classes speak of.
+    calibration : {"loo"} or None, default="loo"
+        "loo" raises class probabilities to a power, `calibration_`, where leave-one-out probabilities of the training
+        labels are clearly in favour of one; with an optimizer and without weights of classes only.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with `sample_weight` in the posterior. The kernel is chosen without them.
     n_jobs : int or None, default=None
@@ -163,6 +167,8 @@ class BayesPointClassifier(KernelClassifier):
     (2, 2)
     """
 
+    n_restarts = 0  # hyper-priors leave one hill, and where noise makes two both are climbed
+
     def __init__(
         self,
         kernel: Any = "auto",
@@ -174,8 +180,6 @@ class BayesPointClassifier(KernelClassifier):
         optimizer: str | None = "evidence",
         hyper_prior: str | None = "weak",
         calibration: str | None = "loo",
-        multi_class: str = "argmax",
-        n_restarts: int = 0,
         max_rank: int | str | None = "auto",
         decision: str = "bayes_point",
         class_weight: Any = None,
@@ -190,8 +194,6 @@ class BayesPointClassifier(KernelClassifier):
         self.optimizer = optimizer
         self.hyper_prior = hyper_prior
         self.calibration = calibration
-        self.multi_class = multi_class
-        self.n_restarts = n_restarts
         self.max_rank = max_rank
         self.decision = decision
         self.class_weight = class_weight
@@ -452,8 +454,10 @@ class BayesPointClassifier(KernelClassifier):
         recipe, (_, free) = super()._recipe(), self._step()
         if "noise" in free:
             recipe = replace(recipe, climb=_climb_both)
-        if self.decision not in ("bayes_point", "vote"):
-            raise InvalidProblemError(f"decision must be 'bayes_point' or 'vote', got {self.decision!r}.")
+        if self.decision not in ("bayes_point", "one-vs-rest", "vote"):
+            raise InvalidProblemError(
+                f"decision must be 'bayes_point', 'one-vs-rest' or 'vote', got {self.decision!r}."
+            )
         engine = None
         if not (isinstance(self.engine, str) and self.engine == "sample"):
             engine = named_engine(self.engine, _ENGINES, "sample")
@@ -461,8 +465,6 @@ class BayesPointClassifier(KernelClassifier):
             raise InvalidProblemError(f"hyper_prior must be 'weak' or None, got {self.hyper_prior!r}.")
         if self.calibration not in ("loo", None):
             raise InvalidProblemError(f"calibration must be 'loo' or None, got {self.calibration!r}.")
-        if self.multi_class not in ("argmax", "one-vs-rest"):
-            raise InvalidProblemError(f"multi_class must be 'argmax' or 'one-vs-rest', got {self.multi_class!r}.")
         by_ep = isinstance(engine, EP) and not self._pairwise
         mixes = self._is_auto and not (engine is not None and engine.wants_rows)
         return replace(
@@ -535,6 +537,14 @@ class BayesPointClassifier(KernelClassifier):
     def _decides_by_vote(self) -> bool:
         return self.decision == "vote"
 
+    def _as_certified(self) -> Self:
+        """Certificates of several classes speak of each against the rest."""
+        if len(self.classes_) == 2 or self.decision != "bayes_point":
+            return self
+        other = copy(self)
+        other.decision = "one-vs-rest"
+        return other
+
     def _spread(self, variance: Array) -> Array:
         """Variance of perceptrons at new points: their own, which classes share for they are few, and another part.
 
@@ -557,7 +567,7 @@ class BayesPointClassifier(KernelClassifier):
     def _class_probabilities(self, likelihood: Any, latent: Latent) -> Array:
         """Of several classes the probability that its latent is the largest, or each against the rest, normalised."""
         mean, variance = latent
-        if mean.ndim == 1 or self.multi_class == "one-vs-rest":
+        if mean.ndim == 1 or self.decision == "one-vs-rest":
             return step_probabilities(likelihood, latent)
         largest = readouts.largest_probabilities(mean, variance + likelihood.softness)
         proba = likelihood.noise + (1 - 2 * likelihood.noise) * largest

@@ -141,7 +141,7 @@ def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate
         rng = as_generator(estimator.random_state)
         evidences = [log_evidence(posterior.problem, rng, se=0.1) for posterior in posteriors]
         result = certify_draws(posteriors, evidences, delta, choices=choices, basis=basis)
-    return replace(result, classifier=estimator)
+    return replace(result, classifier=estimator._as_certified())
 
 
 def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any, choices: int) -> Certificate:
@@ -169,7 +169,7 @@ def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any,
         ]
         priors, whole = engine.infer_all(problems), fitted
     result = certify(whole.posteriors, delta, priors=priors, prior_rows=rows, choices=choices, basis=basis)
-    return replace(result, classifier=classifier)
+    return replace(result, classifier=classifier._as_certified())
 
 
 def _refit(estimator: Any, recipe: Recipe, part: TrainingSet, rows: Any, engine: Any) -> tuple[list[Any], Fitted]:

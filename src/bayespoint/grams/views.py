@@ -45,6 +45,7 @@ __all__ = [
 
 _JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
 _MANY_ROWS = 1500  # from which a thousand landmarks pay
+_MUCH = 0.3  # of the prior variance that is left out, of which people should know
 _MOST_LANDMARKS = 1000  # that are chosen without being asked for
 _COPIES = 3  # of the Gram matrix that inference on it holds at the same time
 _BEARABLE = 10_000  # rows up to which the exact Gram matrix is worth recommending
@@ -423,7 +424,7 @@ def choose_view(
     if not auto:
         return view
     found = view.approximation(kernel)
-    if found.left_out > 10 * SHARE:
+    if found.left_out > _MUCH:
         exact = ", or set it to None for the exact Gram matrix" if n <= _BEARABLE else ""
         warnings.warn(
             f"Low rank: {found}; raise max_rank{exact}.",
