@@ -4,6 +4,7 @@ from ._bayes_point import BayesPointClassifier
 from ._fitted import Fitted, TrainingRows
 from ._linear_weights import FeatureConfidence
 from ._margin import GaussianMarginClassifier
+from ._relevance import FeatureRelevance
 from ._svc import BayesianSVC
 from .updating import updated
 
@@ -11,6 +12,7 @@ __all__ = [
     "BayesPointClassifier",
     "BayesianSVC",
     "FeatureConfidence",
+    "FeatureRelevance",
     "Fitted",
     "GaussianMarginClassifier",
     "TrainingRows",

@@ -17,7 +17,8 @@ from .._core.typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..grams import Exact, Rows, View, check_gram, choose_view
-from ..kernels import Features, OnFeatures, kernel_values, with_features, without_features
+from ..kernels import Features, OnFeatures, kernel_values
+from ..kernels.tables import with_features, without_features
 from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights
 from ..tuning.climb import Candidate, Model, infer_candidate, is_no_better_than_a_coin, rebiased
