@@ -80,12 +80,21 @@ GOOD = {
     "sampled landmarks": {"engine": Billiard(draws=400, chains=2), "max_rank": 6},
     "class weights": {"class_weight": {"no": 2.0, "yes": 0.7}},
     "balanced": {"class_weight": "balanced"},
+    "own spreads": {"kernel": None, "optimizer": "evidence"},
+    "no hyper-prior": {"kernel": None, "optimizer": "evidence", "hyper_prior": None},
+    "several kernels": {"kernel": "auto", "optimizer": "evidence"},
+    "several noises": {"kernel": "auto", "optimizer": "evidence", "noise": "evidence"},
+    "several sampled": {"kernel": "auto", "optimizer": "evidence", "engine": Billiard(draws=400, chains=2)},
+    "several weighted": {"kernel": "auto", "optimizer": "evidence", "class_weight": "balanced"},
 }
 REFUSED = {
-    "partial_fit": {"noise", "precomputed", "sampled", "sampled landmarks", "balanced"},
-    "dask": {"precomputed", "sampled", "sampled landmarks"},
-    "certificate": {"sampled", "sampled landmarks"},
-    "updated": {"precomputed", "class weights", "balanced"},
+    "partial_fit": {
+        *("noise", "several noises", "precomputed", "sampled", "sampled landmarks", "several sampled"),
+        *("balanced", "several weighted"),
+    },
+    "dask": {"precomputed", "sampled", "sampled landmarks", "several sampled"},
+    "certificate": {"sampled", "sampled landmarks", "several sampled"},
+    "updated": {"precomputed", "class weights", "balanced", "several weighted"},
 }
 MACHINES = {
     "default": (MACHINE, {}),
@@ -100,8 +109,7 @@ MACHINES = {
 }
 MACHINES_REFUSED = {
     "dask": set(MACHINES),
-    "certificate": {"several"},
-    "updated": {"several", "laplace", "balanced", "margin", "margin landmarks"},
+    "updated": {"laplace", "balanced", "margin", "margin landmarks"},
 }
 
 

@@ -5,6 +5,7 @@ from ._fitted import Fitted, TrainingRows
 from ._linear_weights import FeatureConfidence
 from ._margin import GaussianMarginClassifier
 from ._progress import Progress
+from ._relevance import FeatureRelevance
 from ._svc import BayesianSVC
 from .updating import updated
 
@@ -12,6 +13,7 @@ __all__ = [
     "BayesPointClassifier",
     "BayesianSVC",
     "FeatureConfidence",
+    "FeatureRelevance",
     "Fitted",
     "GaussianMarginClassifier",
     "Progress",

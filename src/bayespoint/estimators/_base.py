@@ -23,6 +23,7 @@ from ..grams import NewPoints
 from ..grams.views import may_take_landmarks
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model, maximise_evidence
+from ..tuning.limits import warn_at_bounds
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
 from ._fit import Recipe, conclude, prepare, search
@@ -116,6 +117,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
             with fit_progress(self, X, y, attributes, self._result) as watch:
                 self._become(conclude(recipe, ready, recipe.search(recipe, ready, watch)))
+                if recipe.tunes:
+                    warn_at_bounds([one.fitted_.model for one, _ in self._parts()])
                 if (known := self._leave_one_out(X)) is not None:
                     self.loo_proba_ = self._calibrated(known)
         return self

@@ -29,6 +29,7 @@ from ..tuning.priors import weak_hyper_prior
 from ._base import KernelClassifier, named_engine, step_probabilities
 from ._fit import Recipe
 from ._fitted import Fitted, mixed_latent
+from ._relevance import FeatureRelevance, relevances
 from ._streaming import can_stream, learn_batch
 from ._validation import (
     TrainingSet,
@@ -397,6 +398,34 @@ class BayesPointClassifier(KernelClassifier):
             return Estimate(float(value), None, "ep")
         rng, share = as_generator(self.random_state), se / np.sqrt(len(problems))
         return Estimate.total([log_evidence(problem, rng, se=share, n_jobs=self.n_jobs) for problem in problems])
+
+    def get_feature_relevance(self) -> list[FeatureRelevance]:
+        """What each column contributes to the distance of rows, as the length scales say.
+
+        A column has ``sum_f var(x_f) / l_f^2`` over its features f: the variance over the training rows in units of the
+        length scale, so that long scales and columns that hardly vary count little. Shares sum to one for each kernel,
+        and are averaged by the weights of those that have length scales; a linear kernel has none. One length scale for
+        all columns says nothing of their order.
+
+        Returns
+        -------
+        list of FeatureRelevance
+            Named tuples ``(name, share)``, the largest share first; names are those of `feature_names_in_`, or x0, x1,
+            ... if there are none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayespoint import BayesPointClassifier
+        >>> X = np.random.default_rng(0).standard_normal((100, 3))
+        >>> found = BayesPointClassifier().fit(X, X[:, 1] > 0).get_feature_relevance()
+        >>> found[0].name, round(sum(one.share for one in found), 6)
+        ('x1', 1.0)
+        """
+        parts = [(one.fitted_, weight) for one, weight in self._parts()]
+        if self._pairwise:
+            raise InvalidProblemError("A precomputed kernel does not tell its columns apart: use a kernel of inputs.")
+        return relevances(parts, getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
 
     # -- translation into the core -------------------------------------------------------------------------------
 

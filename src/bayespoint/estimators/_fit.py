@@ -18,13 +18,14 @@ from .._core.typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
 from ..grams import Exact, Rows, View, check_gram, choose_view
-from ..kernels import Features, OnFeatures, kernel_values, with_features, without_features
+from ..kernels import Features, OnFeatures, kernel_values
+from ..kernels.tables import with_features, without_features
 from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights
 from ..tuning.climb import Candidate, Model, infer_candidate, is_no_better_than_a_coin, rebiased
 from ..tuning.stacking import stacking_weights, warm_start
 from ._callbacks import Watch
-from ._fitted import Fitted, TrainingRows, stacked_latents
+from ._fitted import Fitted, TrainingRows, one_copy, stacked_latents
 from ._forecast import forecast
 from ._inputs import Points
 from ._validation import TrainingSet
@@ -268,7 +269,8 @@ def _left_out(recipe: Recipe, ready: Prepared, found: list[Candidate]) -> Array:
     """Log-probabilities of the labels under each model that has not seen them."""
     assert recipe.probabilities is not None
     y = ready.data.y
-    left_out = [stacked_latents([p.leave_one_out for p in one.posteriors]) for one in found]
+    once = one_copy(ready.data.counts)
+    left_out = [stacked_latents([p.leaving_out(once) for p in one.posteriors]) for one in found]
     proba = [recipe.probabilities(one.model, latent) for one, latent in zip(found, left_out, strict=True)]
     densities = np.stack([p[np.arange(len(y)), y] for p in proba], axis=1)
     return np.log(np.maximum(densities, np.finfo(float).tiny))

@@ -19,7 +19,7 @@ from ..tuning.climb import Candidate, Model
 from ._inputs import Points
 from ._tables import Table
 
-__all__ = ["Fitted", "TrainingRows", "mixed_latent", "stacked_latents"]
+__all__ = ["Fitted", "TrainingRows", "mixed_latent", "one_copy", "stacked_latents"]
 
 _VALUES = 2**18  # kernel values of new points held at a time by each thread, so that they stay in its cache
 _ROWS = 256  # new points at the least that are taken at a time
@@ -190,8 +190,12 @@ class Fitted:
 
     @property
     def leave_one_out(self) -> Latent:
-        """Moments of the latent at each training point given all the others; with several classes a column each."""
-        return stacked_latents([posterior.leave_one_out for posterior in self.posteriors])
+        """Moments of the latent at each training point given all the others; with several classes a column each.
+
+        A row of weight two stands for two: one of them is left out.
+        """
+        once = one_copy(None if self.rows is None else self.rows.sample_weight)
+        return stacked_latents([posterior.leaving_out(once) for posterior in self.posteriors])
 
     def member(self, candidate: Candidate) -> Fitted:
         """One of several models by itself."""
@@ -208,6 +212,11 @@ def mixed_latent(parts: Sequence[tuple[Latent, float]]) -> Latent:
     mean = np.sum([weight * latent.mean for latent, weight in parts], axis=0)
     spread = [weight * (latent.variance + np.square(latent.mean - mean)) for latent, weight in parts]
     return Latent(mean, np.sum(spread, axis=0))
+
+
+def one_copy(weights: Array | None) -> Any:
+    """The share of a row's weight that is one row: all of it, unless it stands for several."""
+    return 1.0 if weights is None else 1 / np.maximum(weights, 1.0)
 
 
 def stacked_latents(latents: Sequence[Latent]) -> Latent:

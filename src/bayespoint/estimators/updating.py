@@ -86,7 +86,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     known = {"rows": rows, "prior_saw": before.prior_saw, "is_tuned": before.is_tuned, "table": before.table}
     other = copy(model)._become(Fitted.of(found, form, before.classes, **known))
     if not rows.dropped and (left_out := other._leave_one_out(None)) is not None:
-        other.loo_proba_ = left_out
+        other.loo_proba_ = other._calibrated(left_out)
     return other
 
 

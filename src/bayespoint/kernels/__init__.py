@@ -11,7 +11,7 @@ from .linear import linear_features
 from .named import make_kernel, with_bias
 from .objects import CallableKernel, Normalized, Precomputed, amplitude
 from .portfolio import table_kernel, table_kernels
-from .tables import GroupedRBF, OnFeatures, with_features, without_features
+from .tables import GroupedRBF, OnFeatures
 from .values import kernel_values
 
 __all__ = [
@@ -32,6 +32,4 @@ __all__ = [
     "table_kernel",
     "table_kernels",
     "with_bias",
-    "with_features",
-    "without_features",
 ]

@@ -9,6 +9,7 @@ from ._feature_confidence import FeatureConfidenceDisplay
 from ._learning_curve import LearningCurveDisplay
 from ._probability import ProbabilitySurfaceDisplay
 from ._rejection import RejectionCurveDisplay
+from ._relevance import FeatureRelevanceDisplay
 from ._reliability import ReliabilityDisplay
 from ._traces import TraceDisplay
 from ._version_space import VersionSpaceDisplay
@@ -17,6 +18,7 @@ __all__ = [
     "DecisionBoundariesDisplay",
     "EvidenceSurfaceDisplay",
     "FeatureConfidenceDisplay",
+    "FeatureRelevanceDisplay",
     "LearningCurveDisplay",
     "ProbabilitySurfaceDisplay",
     "RejectionCurveDisplay",

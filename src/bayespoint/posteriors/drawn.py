@@ -54,13 +54,17 @@ class _Draws:
 
         Only likelihoods that are positive everywhere allow it; a hard wall leaves no draw on its far side.
         """
+        return self.leaving_out(1.0)
+
+    def leaving_out(self, share: Any) -> Latent:
+        """Latent at each training point with a share of its own label taken away, such as one of several copies."""
         problem = self.problem
         if problem.hard.any():
             raise InvalidProblemError(
                 "Draws inside hard walls do not tell what a row's absence would change: use the EP engine, or softness."
             )
         latents = self.latents.reshape(-1, problem.size)
-        log_weight = -problem.log_likelihood(latents)
+        log_weight = -share * problem.log_likelihood(latents)
         weight = np.exp(log_weight - log_weight.max(axis=0))
         weight /= weight.sum(axis=0)
         mean = (weight * latents).sum(axis=0)

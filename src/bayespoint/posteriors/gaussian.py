@@ -116,12 +116,16 @@ class GaussianPosterior:
     @cached_property
     def leave_one_out(self) -> Latent:
         """Latent at each training point given all the other points: the cavity of expectation propagation."""
-        precision = 1 / self.variance - self.tau
+        return self.leaving_out(1.0)
+
+    def leaving_out(self, share: Any) -> Latent:
+        """Latent at each training point with a share of its own label taken away, such as one of several copies."""
+        precision = 1 / self.variance - share * self.tau
         prior = 1 / np.maximum(self.problem.diag, np.finfo(float).tiny)
         precision = np.where(precision > 0, precision, prior)  # an approximate site may claim more than all there is
         residual = self.problem.gram.residual
         own = 0.0 if residual is None else residual
-        return Latent((self.mean / self.variance - self.nu) / precision, 1 / precision + own)
+        return Latent((self.mean / self.variance - share * self.nu) / precision, 1 / precision + own)
 
 
 class EvidenceGradient(NamedTuple):

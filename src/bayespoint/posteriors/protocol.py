@@ -75,6 +75,10 @@ class Posterior(Protocol):
         """Latent at each training point given all the others."""
         ...
 
+    def leaving_out(self, share: Any) -> Latent:
+        """Latent at each training point with a share of its own label taken away, such as one of several copies."""
+        ...
+
     @property
     def info(self) -> Mapping[str, Any]:
         """What only a person needs."""

@@ -4,7 +4,7 @@ from .averaging import Weighted, plausible_candidates
 from .calibration import power_of, to_the_power
 from .climb import Candidate, Model, infer_candidate, maximise_evidence
 from .priors import HyperPrior, weak_hyper_prior
-from .stacking import stacking_weights, warm_start
+from .stacking import stacking_weights
 
 __all__ = [
     "Candidate",
@@ -17,6 +17,5 @@ __all__ = [
     "power_of",
     "stacking_weights",
     "to_the_power",
-    "warm_start",
     "weak_hyper_prior",
 ]

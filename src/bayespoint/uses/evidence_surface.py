@@ -17,6 +17,7 @@ from ..estimators._validation import check_inputs, check_training_set
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..kernels import with_bias
 from ..tuning.climb import Candidate, Model, infer_candidate
+from ..tuning.limits import parameter_names, shown_power
 
 __all__ = ["EvidenceSurface", "evidence_surface"]
 
@@ -107,11 +108,11 @@ def evidence_surface(
     data = check_training_set(clone(classifier), rows, y, sample_weight, recipe)
     kernel = with_bias(classifier.kernel_, classifier.bias_, tuned=True)
     model = Model(kernel, fitted.model.likelihood, recipe.model(data).free)
-    names = _names(model)
+    names = parameter_names(model)
     chosen = [_position(which, names) for which in parameters]
     if len(chosen) != 2 or chosen[0] == chosen[1]:
         raise InvalidProblemError(f"parameters must be two different ones of {names}, got {tuple(parameters)!r}.")
-    powers = np.array([2.0 if names[k] in ("amplitude", "bias") else 1.0 for k in chosen])  # variances, shown as sd
+    powers = np.array([shown_power(names[k]) for k in chosen])
     steps = np.linspace(-np.log(span), np.log(span), n_points)
     training = fitted.points.transform(data.X), data.targets, data.own_weights, EP()
     surface = np.empty((n_points, n_points))
@@ -127,19 +128,6 @@ def evidence_surface(
     axes = middle[:, None] * np.exp(steps)
     pair = names[chosen[0]], names[chosen[1]]
     return EvidenceSurface(axes[0], axes[1], surface, (float(middle[0]), float(middle[1])), pair)
-
-
-def _names(model: Model) -> list[str]:
-    """Names of the free parameters as people say them: standard deviations for constants."""
-    names: list[str] = []
-    for parameter in model.kernel.hyperparameters:
-        if parameter.fixed:
-            continue
-        own = parameter.name.split("__")[-1].replace("_", " ")
-        if own == "constant value":
-            own = "bias" if parameter.name == "k2__constant_value" else "amplitude"
-        names += [own] if parameter.n_elements == 1 else [f"{own} {k}" for k in range(parameter.n_elements)]
-    return names + list(model.free)
 
 
 def _position(which: int | str, names: list[str]) -> int:

@@ -1,0 +1,82 @@
+"""Parameters by the names that people have for them, and a word where one of them ended at a bound."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..exceptions import InferenceWarning
+from .climb import Model
+
+__all__ = ["parameter_names", "shown_power", "warn_at_bounds"]
+
+_CLOSE = 1e-4  # in log-parameters
+
+
+def parameter_names(model: Model) -> list[str]:
+    """Names of the free parameters in the order of `theta`; constants are told apart, and shown as deviations.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Step
+    >>> from bayespoint.kernels import with_bias
+    >>> from bayespoint.tuning import Model
+    >>> from bayespoint.tuning.limits import parameter_names
+    >>> parameter_names(Model(with_bias(2.0 * RBF([1.0, 2.0]), 1.0, tuned=True), Step(0.1), ("noise",)))
+    ['amplitude', 'length scale 0', 'length scale 1', 'bias', 'noise']
+    """
+    names: list[str] = []
+    for parameter in model.kernel.hyperparameters:
+        if parameter.fixed:
+            continue
+        own = parameter.name.split("__")[-1].replace("_", " ")
+        if own == "constant value":
+            own = "bias" if parameter.name == "k2__constant_value" else "amplitude"
+        names += [own] if parameter.n_elements == 1 else [f"{own} {k}" for k in range(parameter.n_elements)]
+    return names + list(model.free)
+
+
+def shown_power(name: str) -> float:
+    """Which root of a parameter people know: of the variance of a constant the second, a standard deviation."""
+    return 2.0 if name in ("amplitude", "bias") else 1.0
+
+
+def warn_at_bounds(models: Sequence[Model]) -> None:
+    """Say which parameters ended at a bound of their search, by name, value and bound.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint import Step
+    >>> from bayespoint.tuning import Model
+    >>> from bayespoint.tuning.limits import warn_at_bounds
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_at_bounds([Model(RBF(5.0, (1.0, 5.0)), Step())])
+    >>> str(caught[0].message).split(";")[0]
+    'Hyper-parameters at a bound of their search: length scale 5 (of 1 to 5)'
+    """
+    found = [f"{one} of kernel '{model.name}'" if model.name else one for model in models for one in _at_bounds(model)]
+    if found:
+        warnings.warn(
+            f"Hyper-parameters at a bound of their search: {', '.join(found)}; the labels would have them further, so "
+            "give a kernel object with other bounds or a fixed value if that matters.",
+            InferenceWarning,
+            stacklevel=4,
+        )
+
+
+def _at_bounds(model: Model) -> list[str]:
+    if not model.theta.size:
+        return []
+    low, high = model.bounds.T
+    found = []
+    for k in np.flatnonzero((model.theta < low + _CLOSE) | (model.theta > high - _CLOSE)):
+        name = parameter_names(model)[k]
+        value, least, most = np.exp(np.array([model.theta[k], low[k], high[k]]) / shown_power(name))
+        found.append(f"{name} {value:.3g} (of {least:.3g} to {most:.3g})")
+    return found
