@@ -58,8 +58,8 @@ def test_weights_are_copies(rng):
 
 
 def test_probabilities_of_labels_without_noise_become_surer(rng):
-    X, new = rng.standard_normal((300, 2)), rng.standard_normal((500, 2))
-    y = np.sin(2 * X[:, 0]) * np.sin(2 * X[:, 1]) > 0
+    X, new = rng.standard_normal((700, 2)), rng.standard_normal((500, 2))
+    y = np.sin(1.5 * X[:, 0]) * np.sin(1.5 * X[:, 1]) > 0
     plain, sure = (BayesPointClassifier("rbf", calibration=which).fit(X, y) for which in (None, "loo"))
     assert plain.calibration_ == 1.0
     assert sure.calibration_ > 1.0
