@@ -1,7 +1,7 @@
 """Bayesian kernel classifiers: probabilities, evidence and error guarantees you can trust."""
 
 from . import engines, readouts
-from .estimators import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
+from .estimators import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Progress
 from .likelihoods import Hinge, Logistic, Step
 from .problem import Problem
 from .uses.active import ActiveLearner, query
@@ -17,6 +17,7 @@ __all__ = [
     "Hinge",
     "Logistic",
     "Problem",
+    "Progress",
     "RejectingClassifier",
     "Step",
     "engines",

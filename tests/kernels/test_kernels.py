@@ -214,6 +214,25 @@ def test_gaussian_values_are_symmetric_with_a_diagonal_of_one_wherever_the_origi
     np.testing.assert_allclose(values, RBF(0.7)(X), rtol=1e-15)
 
 
+@pytest.mark.processor
+@pytest.mark.parametrize("offset", [0.0, 40.0, 1e6])
+@pytest.mark.parametrize("outlier", [0.0, 250.0, 1e5])
+def test_gaussian_values_of_wide_points_go_by_products(offset, outlier, rng):
+    X, Z = rng.normal(size=(300, 30)), rng.normal(size=(70, 30))
+    X[7] = X[290]  # the same point twice
+    Z[3] = X[11]
+    X[5, 0] += outlier
+    X, Z = X + offset, Z + offset
+    values = kernel_values(RBF(2.0), X)
+    np.testing.assert_array_equal(values, values.T)
+    np.testing.assert_array_equal(np.diagonal(values), 1.0)
+    differences = np.square((X[:, None] - X[None]) / 2.0).sum(-1)
+    np.testing.assert_allclose(values, np.exp(-0.5 * differences), rtol=1e-10, atol=1e-200)
+    assert values.max() == 1.0
+    differences = np.square((X[:, None] - Z[None]) / 2.0).sum(-1)
+    np.testing.assert_allclose(kernel_values(RBF(2.0), X, Z), np.exp(-0.5 * differences), rtol=1e-10, atol=1e-200)
+
+
 def test_values_of_a_users_kernel_are_left_alone(X):
     mine = np.ones((9, 9))
     kernel_values(2.0 * CallableKernel(lambda X, Z: mine) + 3.0, X)

@@ -4,6 +4,7 @@ from ._bayes_point import BayesPointClassifier
 from ._fitted import Fitted, TrainingRows
 from ._linear_weights import FeatureConfidence
 from ._margin import GaussianMarginClassifier
+from ._progress import Progress
 from ._relevance import FeatureRelevance
 from ._svc import BayesianSVC
 from .updating import updated
@@ -15,6 +16,7 @@ __all__ = [
     "FeatureRelevance",
     "Fitted",
     "GaussianMarginClassifier",
+    "Progress",
     "TrainingRows",
     "updated",
 ]

@@ -22,7 +22,7 @@ from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.views import may_take_landmarks
 from ..posteriors import Latent
-from ..tuning.climb import Model, maximise_evidence
+from ..tuning.climb import Candidate, Model, maximise_evidence
 from ..tuning.limits import warn_at_bounds
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
@@ -78,6 +78,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     max_rank: int | str | None
     n_jobs: int | None
     random_state: RandomState
+    verbose: int = 0  # of classifiers that do not have the setting
     engine: Any
     posterior_: Any
     fitted_: Fitted
@@ -110,8 +111,12 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 return self._become(fit_partitions(self, recipe, X, y, sample_weight))
             data = check_training_set(self, X, y, sample_weight, recipe)
             ready = prepare(recipe, data)
-            with fit_progress(self, X, y, lambda found: self._attributes(conclude(recipe, ready, found))) as report:
-                self._become(conclude(recipe, ready, recipe.search(recipe, ready, report)))
+
+            def attributes(found: Candidate) -> dict[str, Any]:
+                return self._attributes(conclude(recipe, ready, found))
+
+            with fit_progress(self, X, y, attributes, self._result) as watch:
+                self._become(conclude(recipe, ready, recipe.search(recipe, ready, watch)))
                 if recipe.tunes:
                     warn_at_bounds([one.fitted_.model for one, _ in self._parts()])
                 if (known := self._leave_one_out(X)) is not None:
@@ -269,6 +274,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise InvalidProblemError(f"n_restarts must be a whole number of at least 0, got {self.n_restarts!r}.")
         if not (isinstance(self.bias, Real) and 0 <= float(self.bias) < np.inf):
             raise InvalidProblemError(f"bias must be a finite number of at least 0, got {self.bias!r}.")
+        if not isinstance(self.verbose, Integral) or self.verbose < 0:
+            raise InvalidProblemError(f"verbose must be a whole number of at least 0, got {self.verbose!r}.")
         by_name = self.kernel if isinstance(self.kernel, str) else None
         return Recipe(
             model=self._model,
@@ -305,6 +312,16 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
         proba[fitted.rows.kept] = known
         return proba
+
+    def _result(self) -> dict[str, Any]:
+        """Figures of a fit that has ended, for those who watched it."""
+        rows, proba = self.fitted_.rows, getattr(self, "loo_proba_", None)
+        found: dict[str, Any] = {"log_evidence": self.log_evidence_}
+        if proba is not None and rows is not None:
+            codes = np.searchsorted(self.classes_, rows.labels)
+            logs = np.log(np.maximum(proba[rows.kept, codes], np.finfo(float).tiny))
+            found["loo_log_loss"] = -float(np.average(logs, weights=rows.sample_weight))
+        return found
 
     @property
     def _gaussian_engine(self) -> Any:

@@ -106,6 +106,9 @@ class BayesPointClassifier(KernelClassifier):
         Classes worked on at the same time.
     random_state : int, Generator, RandomState or None, default=None
         Randomness of the restarts and of sampling engines.
+    verbose : int, default=0
+        1 shows a moving line on the standard error, as `bayespoint.Progress` does: kernel, evidence, leave-one-out log
+        loss, time left; before it a forecast.
 
     Attributes
     ----------
@@ -186,6 +189,7 @@ class BayesPointClassifier(KernelClassifier):
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -200,6 +204,7 @@ class BayesPointClassifier(KernelClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def decision_function(self, X: Any) -> Array:
         """Score z whose normal distribution function is the class probability (but for label noise).

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from .._core.random import as_generator
 from .._core.typing import Array, RandomState
@@ -23,7 +24,9 @@ from ..posteriors import Latent, SampledPosterior
 from ..problem import Weights
 from ..tuning.climb import Candidate, Model, infer_candidate, is_no_better_than_a_coin, rebiased
 from ..tuning.stacking import stacking_weights, warm_start
+from ._callbacks import Watch
 from ._fitted import Fitted, TrainingRows, one_copy, stacked_latents
+from ._forecast import forecast
 from ._inputs import Points
 from ._validation import TrainingSet
 
@@ -33,7 +36,6 @@ _CHECKED = 2000  # rows at the most on which a kernel is tested for being one
 _SHARE = 0.05  # of a mixture, below which a model is left out
 _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
 _CLIMBED = 4000  # the same where landmarks stand for the rows
-_STAGES = (100, 200)  # landmarks to climb the evidence by, one after the other
 _NEAR = 1e-4  # tolerance of sites where landmarks stand for the rows
 _ROUGH = 1e-2  # tolerance of sites on the way
 _FEW_ROWS = 400  # up to which it is climbed on the whole Gram matrix
@@ -47,7 +49,7 @@ class Recipe:
 
     model: Callable[[TrainingSet], Model]  # kernel with bias, likelihood, and what is free
     engine: Callable[[Model, TrainingSet], Any]  # the one asked for
-    search: Callable[[Recipe, Prepared, OnIteration], Candidate]  # the way to hyper-parameters and posteriors
+    search: Callable[[Recipe, Prepared, Watch], Candidate]  # the way to hyper-parameters and posteriors
     climb: Callable[..., Candidate]  # to the maximum of the evidence asked for, as `maximise_evidence`
     tunes: bool  # whether hyper-parameters are chosen
     n_restarts: int
@@ -65,6 +67,12 @@ class Recipe:
     members: Callable[[TrainingSet], list[Model]] | None = None  # models to mix, where there are to be several
     probabilities: Callable[[Model, Latent], Array] | None = None  # of the classes, from moments of the latent
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
+
+    stages: tuple[int, ...] = (100, 200)  # landmarks to climb the evidence by, one after the other
+
+    def rough(self, n: int, landmarks: int) -> int | None:
+        """So many landmarks are good enough to climb by, unless rows are so few that all of them are as cheap."""
+        return landmarks if n > _FEW_ROWS else None
 
     def view(self, kernel: Any, X: Any, engine: Any, *, rough: int | None = None) -> View:
         """The form of the Gram matrix: exact, or of low rank where that is asked for or pays.
@@ -105,11 +113,11 @@ def choose(
     ready: Prepared,
     rng: np.random.Generator,
     on_iteration: OnIteration = None,
-    stages: Sequence[int] = _STAGES,
+    stages: Sequence[int] | None = None,
 ) -> Candidate:
     """Hyper-parameters by the evidence asked for. Weights of classes have a word on the bias alone."""
     approximate = ready.engine if isinstance(ready.engine, EP) else EP()
-    weights = ready.data.weights
+    weights, stages = ready.data.weights, stages or recipe.stages
     options: dict[str, Any] = {"engine": approximate, "n_restarts": recipe.n_restarts, "rng": rng}
     options |= {"n_jobs": recipe.n_jobs, "on_iteration": on_iteration}
     best = _climb(recipe, ready, ready.data.own_weights, stages, options)
@@ -168,8 +176,7 @@ def _part(
     X = points.plain if features is None else features(points.plain)
     if exact:
         return Exact(X), targets, weights
-    rough = landmarks if n > _FEW_ROWS else None
-    return recipe.view(ready.model.kernel, X, None, rough=rough), targets, weights
+    return recipe.view(ready.model.kernel, X, None, rough=recipe.rough(n, landmarks)), targets, weights
 
 
 def infer_posteriors(
@@ -194,51 +201,79 @@ def infer_posteriors(
     return found
 
 
-def search(recipe: Recipe, ready: Prepared, on_iteration: OnIteration = None) -> Candidate:
+def search(recipe: Recipe, ready: Prepared, watch: Watch) -> Candidate:
     """Choose, if the settings say so, then infer with the engine asked for."""
     rng = as_generator(recipe.random_state)
+    models = recipe.members(ready.data) if recipe.tunes and recipe.members is not None else []
+    expected = forecast(recipe, ready, models or [ready.model])
+    if expected is not None:
+        expected.warn_if_long()
+    watch.begin(expected, len(models))
     if not recipe.tunes:
         return infer_posteriors(recipe, ready, ready.model, rng)
     ready.engine.announce(len(ready.data.y))
-    if recipe.members is not None and (models := recipe.members(ready.data)):
-        return _mixture(recipe, ready, models, rng, on_iteration)
-    return _settled(recipe, ready, choose(recipe, ready, rng, on_iteration), rng)
+    if models:
+        return _mixture(recipe, ready, models, rng, watch)
+    return _settled(recipe, ready, choose(recipe, ready, rng, watch.iteration), rng)
 
 
-def _mixture(
-    recipe: Recipe, ready: Prepared, models: list[Model], rng: np.random.Generator, on_iteration: OnIteration
-) -> Candidate:
+def _mixture(recipe: Recipe, ready: Prepared, models: list[Model], rng: np.random.Generator, watch: Watch) -> Candidate:
     """Every model with its best hyper-parameters, then all of them weighted by the densities of labels left out.
 
     Weights are first found with the posteriors that chose the hyper-parameters; only models with a share are inferred
     to the end, and weighted again.
     """
     chosen: list[Candidate] = []
-    for model in models:
+    for model in watch.members(models, lambda: _so_far(recipe, ready, chosen)):
         near = ready._replace(model=warm_start(model, chosen))
-        chosen.append(choose(recipe, near, rng, on_iteration, _STAGES[:1]))
+        best = choose(recipe, near, rng, watch.iteration, recipe.stages[:1])
+        chosen.append(_on_all_rows(recipe, ready, best))
     weights = _stacked(recipe, ready, chosen)
     kept = [one for one, weight in zip(chosen, weights, strict=True) if weight >= min(_SHARE, weights.max())]
     if len(ready.data.y) > _FEW_ROWS:
         later = [ready._replace(model=one.model) for one in kept]
-        kept = [choose(recipe, one, rng, on_iteration, _STAGES[1:]) for one in later]
+        kept = [choose(recipe, one, rng, watch.iteration, recipe.stages[1:]) for one in later]
     found = [_settled(recipe, ready, one, rng) for one in kept]
-    weights = _stacked(recipe, ready, found if isinstance(ready.engine, EP) else kept)
-    order = np.argsort(-weights, kind="stable")
-    mixed = [(found[k], float(weights[k])) for k in order]
+    return _mixed(found, _stacked(recipe, ready, found if isinstance(ready.engine, EP) else kept))
+
+
+def _on_all_rows(recipe: Recipe, ready: Prepared, best: Candidate) -> Candidate:
+    """The same on few landmarks for all rows, where hyper-parameters were chosen by a sample of these."""
+    data = ready.data
+    if best.posteriors[0].problem.size == len(data.y):
+        return best
+    view = recipe.view(best.model.kernel, ready.points.plain, None, rough=recipe.stages[0])
+    return infer_candidate(best.model, view, data.targets, data.own_weights, EP(tolerance=_ROUGH, fallback=False))
+
+
+def _mixed(found: list[Candidate], weights: Array) -> Candidate:
+    """The heaviest, with all others."""
+    mixed = [(found[k], float(weights[k])) for k in np.argsort(-weights, kind="stable")]
     return replace(mixed[0][0], alternatives=mixed if len(mixed) > 1 else ())
+
+
+def _so_far(recipe: Recipe, ready: Prepared, chosen: list[Candidate]) -> tuple[Candidate, float]:
+    """The mixture of the models that are tuned, and its log loss on labels left out."""
+    logs = _left_out(recipe, ready, chosen)
+    weights = stacking_weights(logs, ready.data.counts)
+    loss = -np.average(logsumexp(logs + np.log(weights), axis=1), weights=ready.data.counts)
+    return _mixed(chosen, weights), float(loss)
 
 
 def _stacked(recipe: Recipe, ready: Prepared, found: list[Candidate]) -> Array:
     """Weights of models by the probabilities that they give to each label without having seen it."""
+    return stacking_weights(_left_out(recipe, ready, found), ready.data.counts)
+
+
+def _left_out(recipe: Recipe, ready: Prepared, found: list[Candidate]) -> Array:
+    """Log-probabilities of the labels under each model that has not seen them."""
     assert recipe.probabilities is not None
     y = ready.data.y
     once = one_copy(ready.data.counts)
     left_out = [stacked_latents([p.leaving_out(once) for p in one.posteriors]) for one in found]
     proba = [recipe.probabilities(one.model, latent) for one, latent in zip(found, left_out, strict=True)]
     densities = np.stack([p[np.arange(len(y)), y] for p in proba], axis=1)
-    logs = np.log(np.maximum(densities, np.finfo(float).tiny))
-    return stacking_weights(logs, ready.data.counts)
+    return np.log(np.maximum(densities, np.finfo(float).tiny))
 
 
 def _settled(recipe: Recipe, ready: Prepared, best: Candidate, rng: np.random.Generator) -> Candidate:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._core.random import as_generator
-from .._core.threads import blas_threads_for
+from .._core.threads import blas_threads_for, workers
 from .._core.typing import Array
 from ..grams import NewPoints, View
 from ..kernels import OnFeatures, kernel_values
@@ -21,7 +21,8 @@ from ._tables import Table
 
 __all__ = ["Fitted", "TrainingRows", "mixed_latent", "one_copy", "stacked_latents"]
 
-_VALUES = 2**25  # kernel values of new points held at a time
+_VALUES = 2**18  # kernel values of new points held at a time by each thread, so that they stay in its cache
+_ROWS = 256  # new points at the least that are taken at a time
 
 
 class TrainingRows(NamedTuple):
@@ -116,6 +117,9 @@ class Fitted:
     def of(cls, found: Candidate, points: Points, classes: Any, **known: Any) -> Fitted:
         """From a candidate."""
         posteriors, alternatives = tuple(found.posteriors), found.alternatives
+        if known.get("rows") is not None:  # else some of the Gram matrix's rows are not in the view
+            for posterior in posteriors:
+                posterior.problem.gram.made_by(found.view, found.model.kernel)
         return cls(found.model, points, found.view, posteriors, classes, found.log_evidence, alternatives, **known)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -155,12 +159,22 @@ class Fitted:
         return new
 
     def read(self, X: Any, function: Callable[[NewPoints], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """Arrays from new inputs, some of them at a time."""
-        rows, n = self.points.transform(X), self.view.X.shape[0]
-        size = max(_VALUES // n, 1000)
-        with blas_threads_for(n):
-            parts = [function(self.at(rows[start : start + size])) for start in range(0, rows.shape[0], size)]
-        return parts[0] if len(parts) == 1 else tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        """Arrays from new inputs, some of them at a time, in as many threads as there are for linear algebra."""
+        rows, width = self.points.transform(X), len(self.posteriors[0].mean_weights)
+        n = rows.shape[0]
+        parts = -(-n // max(_VALUES // max(width, 1), _ROWS))
+        if parts <= 1:
+            with blas_threads_for(width):
+                return function(self.at(rows))
+        ends = np.linspace(0, n, parts + 1).astype(int)
+        self.at(rows[:1])  # what all parts need is worked out once
+
+        def part(start: int, stop: int) -> tuple[Array, ...]:
+            return function(self.at(rows[start:stop]).among_many(n))
+
+        with workers() as run:
+            found = list(run(part, ends[:-1], ends[1:]))
+        return tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
 
     def latent(self, X: Any) -> Latent:
         """Moments of the latents at new inputs; with several classes a column each."""

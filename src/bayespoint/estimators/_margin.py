@@ -24,7 +24,8 @@ from ..likelihoods import Step
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, step_probabilities
-from ._fit import OnIteration, Prepared, Recipe, infer_posteriors
+from ._callbacks import Watch
+from ._fit import Prepared, Recipe, infer_posteriors
 from ._fitted import Fitted
 from ._linear_weights import FeatureConfidence, LinearWeights
 from ._validation import TrainingSet
@@ -388,7 +389,7 @@ class GaussianMarginClassifier(KernelClassifier):
             float(eta), float(C), float(self.margin), self.slack, self.solver, tolerance=float(self.tolerance)
         )
 
-    def _search(self, recipe: Recipe, ready: Prepared, on_iteration: OnIteration) -> Candidate:
+    def _search(self, recipe: Recipe, ready: Prepared, watch: Watch) -> Candidate:
         """The machine, or of a grid of them the one with the smallest bound."""
         view = recipe.view(ready.model.kernel, ready.points.X, None)
         machines = [ready._replace(engine=engine) for engine in self._engines()]

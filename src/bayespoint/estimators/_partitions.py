@@ -49,8 +49,9 @@ def fit_partitions(estimator: Any, recipe: Recipe, X: Any, y: Any, sample_weight
     ready = prepare(recipe, sample, batch_points(sample.X, recipe), engine)
     model = ready.model
     if recipe.tunes:
-        with fit_progress(estimator, found.X, found.y, lambda _: {}) as report:
-            model = choose(recipe, ready, rng, report).model
+        with fit_progress(estimator, found.X, found.y, lambda _: {}) as watch:
+            watch.begin(None)
+            model = choose(recipe, ready, rng, watch.iteration).model
     view = view_by_features(model.kernel, ready.points.X, max_rank=most_landmarks(recipe), rng=rng)
     parts = dask_partitions(
         X,

@@ -88,6 +88,8 @@ class BayesianSVC(KernelClassifier):
         Classes worked on at the same time.
     random_state : int, Generator, RandomState or None, default=None
         Randomness of restarts, samplers and the normaliser of the evidence.
+    verbose : int, default=0
+        1 shows a moving line on the standard error, as `bayespoint.Progress` does.
 
     Attributes
     ----------
@@ -162,6 +164,7 @@ class BayesianSVC(KernelClassifier):
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        verbose: int = 0,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -179,6 +182,7 @@ class BayesianSVC(KernelClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the averaged probability, or the latent function at the posterior mean or the SVM.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas, lapack, pinv, qr
@@ -14,14 +14,14 @@ from .._core.memory import refuse_beyond_memory
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from .coordinates import NaturalGaussian
-from .gram import ROUNDING, OneByOne, above_rounding
+from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding
 from .rows import KernelRows
 
 __all__ = ["FeaturePoints", "LowRank"]
 
 
 @dataclass(frozen=True, eq=False)
-class LowRank:
+class LowRank(MadeByView):
     """A Gram matrix ``M M'`` given by its factor: latents are ``f = M w`` with coordinates ``w ~ N(0, I)``.
 
     Parameters
@@ -53,6 +53,8 @@ class LowRank:
     factor: Array
     prior: NaturalGaussian | None = None
     residual: Array | None = None
+
+    _values: ClassVar[str] = "factor"
 
     def __post_init__(self) -> None:
         factor = np.ascontiguousarray(self.factor, dtype=np.float64)
@@ -212,6 +214,10 @@ class FeaturePoints:
         """The same, with their kernel values with each other."""
         return replace(self, prior=prior)
 
+    def among_many(self, asked: int) -> FeaturePoints:
+        """Many are asked for as few are."""
+        return self
+
     @property
     def among(self) -> Array:
         """Kernel values of the new points with each other."""
@@ -228,7 +234,7 @@ class FeaturePoints:
 
 
 @dataclass(frozen=True, eq=False)
-class FactorGaussian:
+class FactorGaussian(WithTriangle):
     """Sites on ``f = M w``: coordinates have posterior covariance ``(P + M'T M)^-1 = root' root`` and mean `centre`.
 
     What it can do is told by `Conditioned`; `shrunk` is for the evidence's derivative in the factor.
@@ -243,6 +249,8 @@ class FactorGaussian:
     alpha: Array
     mean: Array
     variance: Array
+
+    _triangle: ClassVar[str] = "root"
 
     @property
     def weights(self) -> Array:

@@ -8,11 +8,12 @@ about a kind stays in its file. New points meet a Gram matrix as `NewPoints`, ma
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.linalg import blas, eigh, lapack
 
+from .._core.files import packed_triangle, parts_of, unpacked_triangle
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 
@@ -20,10 +21,12 @@ __all__ = [
     "ROUNDING",
     "Conditioned",
     "Gram",
+    "MadeByView",
     "NewPoints",
     "OneByOne",
     "Root",
     "RowSource",
+    "WithTriangle",
     "above_rounding",
     "check_gram",
     "conditioned_on",
@@ -106,6 +109,10 @@ class Gram(Protocol):
         """The matrix one row at a time."""
         ...
 
+    def made_by(self, view: Any, kernel: Any) -> None:
+        """Remember what makes the same matrix again, so that files need not hold it."""
+        ...
+
 
 class NewPoints(Protocol):
     """Points at which posteriors are read, in the form that belongs to the Gram matrix of the training points."""
@@ -116,6 +123,10 @@ class NewPoints(Protocol):
         ...
 
     def __len__(self) -> int: ...
+
+    def among_many(self, asked: int) -> NewPoints:
+        """The same as some of the points that are asked for in all: many may be worth a preparation."""
+        ...
 
     @property
     def among(self) -> Array:
@@ -234,6 +245,45 @@ class RowSource(Protocol):
         ...
 
 
+class MadeByView:
+    """A matrix that is not kept in files if a view can make it again; after reading it is made when first asked for."""
+
+    _values: ClassVar[str]  # the attribute that holds the matrix
+    _origin: Any = None
+
+    def made_by(self, view: Any, kernel: Any) -> None:
+        """Remember what makes the same matrix again."""
+        object.__setattr__(self, "_origin", (view, kernel))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = parts_of(self)
+        if self._origin is not None:
+            state.pop(self._values, None)
+            state["_origin"] = self._origin
+        return state
+
+    def __getattr__(self, name: str) -> Any:
+        if name != type(self)._values or self._origin is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        view, kernel = self._origin
+        values = getattr(view.gram(kernel), name)
+        object.__setattr__(self, name, values)
+        return values
+
+
+class WithTriangle:
+    """A Gaussian with a triangular matrix, of which files hold the half that is not zero."""
+
+    _triangle: ClassVar[str]  # the attribute that holds it
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = parts_of(self)
+        return state | {self._triangle: packed_triangle(state[self._triangle])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state | {self._triangle: unpacked_triangle(state[self._triangle])})
+
+
 class OneByOne:
     """Mean and covariance of a Gaussian that changes by one site after the other."""
 
@@ -269,16 +319,18 @@ def conditioned_on(gram: Gram, tau: Array, nu: Array) -> Conditioned:
     return gaussian
 
 
-def pivoted_root(gram: Array, *, by_row: bool = False) -> tuple[Array, Any]:
+def pivoted_root(gram: Array, *, by_row: bool = False, tolerance: float | None = None) -> tuple[Array, Any]:
     """Pivoted Cholesky down to rounding: ``M`` with rows in their order, and the pivots, where it is triangular.
 
-    With `by_row` rounding is judged beside the norm of each row, else beside the largest.
+    With `by_row` rounding is judged beside the norm of each row, else beside the largest. With a `tolerance` it ends
+    as soon as no row has more than that left.
     """
     n = len(gram)
     norms = np.sqrt(np.diagonal(gram)) if by_row else np.ones(n)
     norms = np.where(norms > 0, norms, 1.0)
     scaled = gram / norms / norms[:, None] if by_row else gram
-    tolerance = n * np.finfo(float).eps * float(np.diagonal(scaled).max(initial=0.0))
+    if tolerance is None:
+        tolerance = n * np.finfo(float).eps * float(np.diagonal(scaled).max(initial=0.0))
     lower, pivots, rank, _ = lapack.dpstrf(scaled.T, tol=tolerance, lower=1)  # the transpose: a copy in Fortran order
     order = pivots - 1
     factor = lower[:, :rank]

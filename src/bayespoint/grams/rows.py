@@ -56,6 +56,9 @@ class KernelRows(ByValues):
             raise InvalidProblemError("Inputs must be a finite matrix, one row a point.")
         object.__setattr__(self, "X", X)
 
+    def made_by(self, view: Any, kernel: Any) -> None:
+        """It is its kernel and its inputs, in files too."""
+
     def __getstate__(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "X": self.X}  # the rest can be computed again
 
@@ -195,6 +198,10 @@ class RowPoints:
 
     def together(self, prior: Array) -> RowPoints:
         """These points know already how they go together."""
+        return self
+
+    def among_many(self, asked: int) -> RowPoints:
+        """Many are asked for as few are."""
         return self
 
     def columns(self, which: Any) -> Single:

@@ -38,6 +38,7 @@ __all__ = [
     "View",
     "as_view",
     "choose_view",
+    "largest_rank",
     "linear_view",
     "may_take_landmarks",
     "view_by_features",
@@ -437,6 +438,20 @@ def choose_view(
 def may_take_landmarks(n: int, max_rank: int | str | None) -> bool:
     """Whether landmarks may stand for n points."""
     return max_rank is not None and (max_rank != "auto" or n > _MANY_ROWS)
+
+
+def largest_rank(
+    kernel: Kernel, X: Any, max_rank: int | str | None, linear_from: int = 0, *, rough: int | None = None
+) -> int:
+    """The rank at the most that `choose_view` will give the Gram matrix, told without making it."""
+    n = X.shape[0]
+    linear_from = linear_from if rough is None else 0
+    if n > linear_from and max_rank is not None and (features := linear_features(kernel, X[:1])) is not None:
+        return min(n, features.shape[1])
+    if max_rank is None or not (may_take_landmarks(n, max_rank) or (rough is not None and n > rough)):
+        return n
+    limit = _MOST_LANDMARKS if max_rank == "auto" else int(max_rank)
+    return min(n, limit) if rough is None else min(n, limit, rough)
 
 
 def view_by_features(

@@ -15,7 +15,7 @@ __all__ = ["kernel_values", "length_scales"]
 
 _ROWS = 128  # worked on at a time, so that what they need stays in the cache
 _WIDE = 24  # features from which products of matrices are the faster way to distances
-_FAR = 1e5  # squared distance from zero, in length scales, up to which they are as good: rounding is below 1e-10
+_FAR = 1e5  # squared distance from the centre, in length scales, up to which they are as good: to 1e-10
 
 
 def kernel_values(kernel: Kernel, X: Any, Z: Any = None) -> Array:
@@ -70,36 +70,52 @@ def length_scales(kernel: Kernel, shape: tuple[int, ...]) -> Any:
 
 def _gaussian(X: Array, Z: Array) -> Array:
     """``exp(-|x - z|^2 / 2)``."""
-    values = np.empty((len(X), len(Z)))
-    by_products = _may_multiply(X, Z)
-    squares = 0.5 * np.einsum("ij,ij->i", Z, Z)
+    values, pairs = np.empty((len(X), len(Z))), _Pairs(X, Z)
     for start in range(0, len(X), _ROWS):
-        part, rows = values[start : start + _ROWS], X[start : start + _ROWS]
-        if by_products:
-            np.matmul(rows, Z.T, out=part)
-            part -= squares
-            part -= 0.5 * np.einsum("ij,ij->i", rows, rows)[:, None]
-            np.minimum(part, 0.0, out=part)
-        else:
-            cdist(rows, Z, "sqeuclidean", out=part)
-            part *= -0.5
-        np.exp(part, out=part)
+        pairs.write(slice(start, start + _ROWS), slice(None), values[start : start + _ROWS])
     return values
-
-
-def _may_multiply(X: Array, Z: Array) -> bool:
-    """Whether distances may come from products, which is many times faster: enough features, and not far from zero."""
-    if X.shape[1] < _WIDE or not (len(X) and len(Z)):
-        return False
-    return max(np.einsum("ij,ij->i", part, part).max() for part in (X, Z)) < _FAR
 
 
 def _gaussian_gram(X: Array) -> Array:
     """The same of all pairs of rows: one half computed, the other copied."""
-    values = np.empty((len(X), len(X)))
+    values, pairs = np.empty((len(X), len(X))), _Pairs(X, X)
     for start in range(0, len(X), _ROWS):
         stop = min(start + _ROWS, len(X))
-        part = _gaussian(X[start:stop], X[:stop])
+        part = np.empty((stop - start, stop))
+        pairs.write(slice(start, stop), slice(stop), part)
+        own = part[:, start:]
+        own[:] = np.tril(own, -1) + np.tril(own, -1).T  # products need not be symmetric to the last bit
+        np.fill_diagonal(own, 1.0)
         values[start:stop, :stop] = part
         values[:start, start:stop] = part[:, :start].T
     return values
+
+
+class _Pairs:
+    """Gaussian kernel values of rows of X with rows of Z, by differences or by products.
+
+    ``-|x - z|^2 / 2 = x'z - |x|^2 / 2 - |z|^2 / 2`` is many times faster where points have many features. It rounds
+    like the squared lengths, so zero is moved to where the points are, and those still far away go by differences.
+    """
+
+    def __init__(self, X: Array, Z: Array) -> None:
+        self.X, self.Z, self.squares = X, Z, None
+        if X.shape[1] < _WIDE or not (len(X) and len(Z)):
+            return
+        centre = Z.mean(axis=0)
+        shifted = [part - centre for part in (X, Z)]
+        squares = [0.5 * np.einsum("ij,ij->i", part, part) for part in shifted]
+        if max(part.max() for part in squares) < 0.5 * _FAR:
+            (self.X, self.Z), self.squares = shifted, squares
+
+    def write(self, rows: slice, columns: slice, out: Array) -> None:
+        X, Z = self.X[rows], self.Z[columns]
+        if self.squares is None:
+            cdist(X, Z, "sqeuclidean", out=out)
+            out *= -0.5
+        else:
+            np.matmul(X, Z.T, out=out)
+            out -= self.squares[1][columns]
+            out -= self.squares[0][rows, None]
+            np.minimum(out, 0.0, out=out)
+        np.exp(out, out=out)

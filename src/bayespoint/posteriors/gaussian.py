@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.files import parts_of
 from .._core.typing import Array
 from ..grams import Conditioned, NewPoints
 from ..problem import Problem
@@ -90,6 +91,9 @@ class GaussianPosterior:
     engine: Any = None
     found: Any = None
     error: float = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return parts_of(self)
 
     def at(self, new: NewPoints) -> GaussianAt:
         """The latent function at new points."""
