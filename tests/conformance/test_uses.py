@@ -155,7 +155,7 @@ def test_updated_kernels_have_seen_the_row_and_keep_their_weights(fitted):
     assert [m.posterior_.problem.size for m in more.members_] == [41] * len(more.members_)
     for old, new in zip(model.members_, more.members_, strict=True):
         again = BayesPointClassifier(old.kernel_, bias=old.bias_, optimizer=None)
-        again.fit(np.vstack([_numbers, [[0.1, 0.2]]]), np.r_[LABELS, "yes"])
+        again.fit(np.vstack([_numbers, [[0.1, 0.2]]]), np.append(LABELS, "yes"))
         np.testing.assert_allclose(new.predict_proba(_numbers), again.predict_proba(_numbers), atol=1e-5)
 
 

@@ -68,10 +68,11 @@ def fitted_for(classifier: Any, X: Any, y: Any, prior_rows: Any) -> Any:
     """A fitted clone; where the kernel will be tuned on a part of the rows it is not tuned on all of them before."""
     if prior_rows is None or classifier.optimizer is None:
         return clone(classifier).fit(X, y)
-    later = {"optimizer": classifier.optimizer}
-    later |= {name: "evidence" for name in ("noise", "softness") if getattr(classifier, name, None) == "evidence"}
-    quick = clone(classifier).set_params(**(dict.fromkeys(later, _ANY) | {"optimizer": None})).fit(X, y)
-    quick.set_params(**later)
+    now: dict[str, Any] = {"optimizer": None}
+    now |= {name: _ANY for name in ("noise", "softness") if getattr(classifier, name, None) == "evidence"}
+    now |= {"average": False} if getattr(classifier, "average", False) else {}
+    quick = clone(classifier).set_params(**now).fit(X, y)
+    quick.set_params(**{name: getattr(classifier, name) for name in now})
     quick.fitted_ = replace(quick.fitted_, is_tuned=True)
     return quick
 

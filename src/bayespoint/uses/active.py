@@ -202,7 +202,7 @@ class ActiveLearner:
 
     def __post_init__(self) -> None:
         self._rng = as_generator(self.random_state)
-        self._learned(np.asarray(self.X, dtype=np.float64), np.asarray(self.y))
+        self._learned(_numbers(self.X), np.asarray(self.y))
 
     def ask(self, X_pool: Any, n: int = 1) -> Any:
         """Rows of the pool whose labels to ask for, as `query` does; none if no label is worth `min_gain` bits."""
@@ -213,7 +213,7 @@ class ActiveLearner:
 
     def tell(self, X: Any, y: Any) -> None:
         """Learn the labels `y` of inputs `X`, one for each row."""
-        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        X, y = _numbers(X), np.asarray(y)
         if len(y) != len(X):
             raise InvalidProblemError(f"There are {len(X)} inputs and {len(y)} labels: there must be one for each.")
         if not len(y):
@@ -233,6 +233,16 @@ class ActiveLearner:
             model = clone(self.estimator).fit(X, y)
             self._tuned_at = len(y)
         self.X, self.y, self.model = X, y, model
+
+
+def _numbers(X: Any) -> Array:
+    try:
+        return np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidProblemError(
+            "An active learner keeps its rows as an array of numbers: encode text, for example with OneHotEncoder, or "
+            "use query on classifiers that you fit yourself."
+        ) from None
 
 
 # -- what a label is worth -------------------------------------------------------------------------------------------
