@@ -19,7 +19,7 @@ from .._core.typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
-from ..kernels import make_kernel, table_kernels, with_bias
+from ..kernels import Directions, is_wide, make_kernel, table_kernels, wide_kernels, with_bias
 from ..likelihoods import Step
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model, maximise_evidence
@@ -388,12 +388,24 @@ class BayesPointClassifier(KernelClassifier):
 
     def _model(self, data: TrainingSet) -> Model:
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
+        if self._goes_by_directions(data):
+            return self._with_prior(wide_kernels(Directions(data.X, weights=data.counts))["linear"], data)
         one = None if self._is_auto else self.kernel
         return self._with_prior(make_kernel(one, data.X, data.counts, data.nominal), data)
 
-    def _members(self, data: TrainingSet) -> list[Model]:
-        """The models that ``kernel="auto"`` mixes."""
-        if sparse.issparse(data.X):
+    def _goes_by_directions(self, data: TrainingSet) -> bool:
+        """Whether a linear kernel is to have a prior by directions, because there are so many of them."""
+        if not is_wide(data.X) or self.optimizer is None or self.hyper_prior is None:
+            return False
+        chosen = sparse.issparse(data.X) if self._is_auto else isinstance(self.kernel, str) and self.kernel == "linear"
+        sampled = isinstance(self.engine, str) and self.engine == "sample"
+        return chosen and (sampled or not named_engine(self.engine, _ENGINES, "sample").wants_rows)
+
+    def _members(self, data: TrainingSet, start: Model) -> list[Model]:
+        """The models that ``kernel="auto"`` mixes, beginning where the one kernel begins that stands for all."""
+        if self._goes_by_directions(data):
+            kernels = wide_kernels(start.kernel.k1.features)
+        elif sparse.issparse(data.X):
             kernels = {name: make_kernel(name, data.X, data.counts) for name in ("linear", "rbf")}
         else:
             kernels = table_kernels(data.X, data.nominal, data.counts)

@@ -55,7 +55,7 @@ class Recipe:
     linear_from: int = 1000  # rows from which a linear kernel is worked on by its features, if these are few
     climbs_on_sample: bool = False  # whether the kernel is chosen on a sample where there are many rows
     takes_tables: bool = False  # whether nominal columns and gaps are welcome
-    members: Callable[[TrainingSet], list[Model]] | None = None  # models to mix, where there are to be several
+    members: Callable[[TrainingSet, Model], list[Model]] | None = None  # models to mix, where there are to be several
     probabilities: Callable[[Model, Latent], Array] | None = None  # of the classes, from moments of the latent
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
 
@@ -145,7 +145,7 @@ def search(recipe: Recipe, ready: Prepared, on_iteration: OnIteration = None) ->
     if not recipe.tunes:
         return infer_posteriors(recipe, ready, ready.model, rng)
     ready.engine.announce(len(ready.data.y))
-    if recipe.members is not None and (models := recipe.members(ready.data)):
+    if recipe.members is not None and (models := recipe.members(ready.data, ready.model)):
         return _mixture(recipe, ready, models, rng, on_iteration)
     return _settled(recipe, ready, choose(recipe, ready, rng, on_iteration), rng)
 

@@ -2,8 +2,8 @@
 
 A view makes the Gram matrix of its points, brings new points into the form that belongs to it, and turns the evidence's
 derivative in the Gram matrix into one in the kernel's parameters. `Exact` holds all kernel values; `Linear` goes by the
-features of a linear kernel, `Landmarks` by those of a few points that stand for all; `Rows` computes rows when they are
-asked for.
+features of a linear kernel, `Range` by the leading ones of very many, `Landmarks` by those of a few points that stand
+for all; `Rows` computes rows when they are asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .._core.memory import refuse_beyond_memory
 from .._core.random import as_generator
 from .._core.typing import Array
 from ..exceptions import InferenceWarning
-from ..kernels import by_differences, contract_gradient, kernel_values, linear_features
+from ..kernels import by_differences, contract_gradient, kernel_values, linear_features, spectral_leaf
 from .cholesky import pivoted_cholesky
 from .dense import Dense, DensePoints
 from .factor import FeaturePoints, LowRank
@@ -34,6 +34,7 @@ __all__ = [
     "Exact",
     "Landmarks",
     "Linear",
+    "Range",
     "Rows",
     "View",
     "as_view",
@@ -204,6 +205,8 @@ class Linear(_WholeKernel):
     array([[1., 2.]])
     """
 
+    width: int = 0  # number of features, where it is known
+
     has_coordinates: ClassVar[bool] = True
 
     def gram(self, kernel: Kernel) -> LowRank:
@@ -222,6 +225,42 @@ class Linear(_WholeKernel):
         """Derivative in ``kernel.theta``."""
         g = np.sum([gradient.by_factor() for gradient in gradients], axis=0)
         return by_differences(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X))))
+
+
+@dataclass(frozen=True, eq=False)
+class Range(Linear):
+    """Features of a linear kernel along leading directions; what a row has outside of them is its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.grams import Range
+    >>> from bayespoint.kernels import Spectral
+    >>> kernel = Spectral(1.0, variances=np.array([4.0]), beside=1.0)
+    >>> gram = Range(np.array([[2.0, 1.0], [-2.0, 1.0]])).gram(kernel)  # a coordinate, and the distance beside it
+    >>> gram.factor.ravel(), gram.residual
+    (array([ 2., -2.]), array([1., 1.]))
+    """
+
+    is_exact: ClassVar[bool] = False
+    saw_rows: ClassVar[bool] = True
+
+    def gram(self, kernel: Kernel) -> LowRank:
+        """Features of the points, and the variance that each point has beside them."""
+        points = self.new(kernel)(self.X)
+        return LowRank(points.features, residual=points.residual)
+
+    def new(self, kernel: Kernel) -> Callable[[Any], FeaturePoints]:
+        """New points by their features."""
+        return lambda Z: FeaturePoints(_linear(kernel, Z), kernel.diag(Z))
+
+    def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
+        """Derivative in ``kernel.theta``."""
+        return super().slope(kernel, gradients) + _slope_of_residuals(kernel, self.X, gradients)
+
+    def approximation(self, kernel: Kernel) -> Approximation:  # type: ignore[override]
+        """What the features leave out at the points."""
+        return _left_out(self.new(kernel)(self.X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,19 +347,11 @@ class Landmarks:
         inner = 0.5 * solve_triangular(triangle, features.T @ outer, lower=True, trans=1)  # A'G A
         slope = contract_gradient(kernel, self.X, outer, self.landmarks)
         slope -= contract_gradient(kernel, self.landmarks, 0.5 * (inner + inner.T))
-        by_residual = [gradient.by_residual for gradient in gradients if gradient.by_residual is not None]
-        if by_residual:
-            own = np.sum(by_residual, axis=0)
-            slope += by_differences(kernel, lambda varied: float(own @ varied.diag(self.X)))
-        return slope
+        return slope + _slope_of_residuals(kernel, self.X, gradients)
 
     def approximation(self, kernel: Kernel) -> Approximation:
         """What the features leave out at the points."""
-        points = self.new(kernel)(self.X)
-        prior, left = points.diag, points.residual
-        safe = np.maximum(prior, np.finfo(float).tiny)
-        rank, share = points.features.shape[1], float(left.sum() / max(prior.sum(), 1e-300))
-        return Approximation(rank, len(prior), share, float((left / safe).max()))
+        return _left_out(self.new(kernel)(self.X))
 
     def _triangle(self, kernel: Kernel) -> Array:
         gram = kernel_values(kernel, self.landmarks)
@@ -400,7 +431,7 @@ def choose_view(
     """
     n = X.shape[0]
     wants_linear = linear_from == 0 or max_rank is not None
-    if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_view(kernel, X)) is not None:
+    if wants_linear and linear_from < n and (linear := linear_view(kernel, X)) is not None and linear.width < n:
         return linear
     if max_rank is None or not may_take_landmarks(n, max_rank):
         return Exact(X)
@@ -454,13 +485,33 @@ def view_by_features(
 
 def linear_view(kernel: Kernel, X: Any) -> Linear | None:
     """Features of a linear kernel; None for any other, or for points that are no array."""
-    return None if linear_features(kernel, X[:1]) is None else Linear(X)
+    if (features := linear_features(kernel, X[:1])) is None:
+        return None
+    spectral = spectral_leaf(kernel)
+    kind = Linear if spectral is None or not spectral.beside else Range
+    return kind(X, features.shape[1])
 
 
 def _linear(kernel: Kernel, X: Any) -> Array:
     features = linear_features(kernel, X)
     assert features is not None
     return features
+
+
+def _slope_of_residuals(kernel: Kernel, X: Any, gradients: Sequence[GramSlope]) -> Array:
+    """Derivative in ``kernel.theta`` by the prior variance of rows that keep what features leave out of it."""
+    by_residual = [gradient.by_residual for gradient in gradients if gradient.by_residual is not None]
+    if not by_residual:
+        return np.zeros(kernel.n_dims)
+    own = np.sum(by_residual, axis=0)
+    return by_differences(kernel, lambda varied: float(own @ varied.diag(X)))
+
+
+def _left_out(points: FeaturePoints) -> Approximation:
+    prior, left = points.diag, points.residual
+    safe = np.maximum(prior, np.finfo(float).tiny)
+    rank, share = points.features.shape[1], float(left.sum() / max(prior.sum(), 1e-300))
+    return Approximation(rank, len(prior), share, float((left / safe).max()))
 
 
 def as_view(X: Any) -> Any:

@@ -112,6 +112,8 @@ class Features:
     ('number', 'gap', 'nominal')
     """
 
+    takes_gaps = True
+
     def __init__(self, X: Array, kinds: Sequence[str], *, ranked: bool = False, weights: Array | None = None) -> None:
         weights = np.ones(len(X)) if weights is None else weights
         self._columns = [

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
-from .._core.typing import Array
+from .._core.typing import Array, Matrix
+from .directions import Directions, Spectral
 from .features import Features, kinds_of_columns
 from .objects import amplitude
 from .tables import GroupedRBF, OnFeatures
 
-__all__ = ["table_kernel", "table_kernels"]
+__all__ = ["is_wide", "table_kernel", "table_kernels", "wide_kernels"]
 
 _FEW = 12  # whole numbers in a column up to which they may stand for names
+_MANY_COLUMNS = 1000  # beyond which rows go by their leading directions
 _MANY_GROUPS = 200  # beyond which length scales are not chosen one by one
 
 
@@ -60,13 +62,48 @@ def table_kernels(X: Array, nominal: Sequence[int] = (), weights: Array | None =
     """
     kinds = kinds_of_columns(X, nominal)
     values = Features(X, kinds, weights=weights)
-    found = {"linear": OnFeatures(amplitude() * DotProduct(0.0, "fixed"), values)}
+    found: dict[str, Kernel] = {}
+    if is_wide(X):
+        found |= wide_kernels(Directions(X, values, weights))
+    else:
+        found["linear"] = OnFeatures(amplitude() * DotProduct(0.0, "fixed"), values)
     found |= _pair("", values)
     if "number" in kinds:
         found |= _pair(" on ranks", Features(X, kinds, ranked=True, weights=weights))
     as_names = kinds_of_columns(X, nominal, few=_FEW)
     if as_names != kinds:
         found |= _pair(" on categories", Features(X, as_names, weights=weights))
+    return found
+
+
+def is_wide(X: Matrix) -> bool:
+    """Whether rows have so many columns that a linear machine should not treat all directions alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import is_wide
+    >>> is_wide(np.zeros((50, 3))), is_wide(np.zeros((50, 300)))
+    (False, True)
+    """
+    return bool(X.shape[1] >= X.shape[0] or X.shape[1] > _MANY_COLUMNS)
+
+
+def wide_kernels(directions: Directions) -> dict[str, Kernel]:
+    """Kernels for rows of many columns, by their directions: a linear one, and a Gaussian one if these are all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import Directions, wide_kernels
+    >>> wide_kernels(Directions(np.random.default_rng(0).standard_normal((20, 500))))["linear"]
+    OnFeatures(1**2 * Spectral(power=1))
+    """
+    linear = Spectral(variances=directions.variances, beside=directions.beside)
+    found = {"linear": OnFeatures(amplitude() * linear, directions)}
+    if not directions.beside:
+        scale = float(np.sqrt(directions.variances.sum()))
+        found["isotropic"] = OnFeatures(amplitude() * RBF(scale, (scale / 100, scale * 100)), directions)
     return found
 
 

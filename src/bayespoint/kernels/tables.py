@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Hyperparameter, Kernel, Sum
 
 from .._core.typing import Array
-from .features import Features
 
 __all__ = ["GroupedRBF", "OnFeatures", "seen_plainly"]
 
@@ -83,7 +82,7 @@ class OnFeatures(Kernel):
     ----------
     kernel : Kernel
         A kernel on features.
-    features : Features
+    features : Features or Directions
         From columns to features.
 
     Examples
@@ -99,7 +98,7 @@ class OnFeatures(Kernel):
 
     requires_vector_input = True
 
-    def __init__(self, kernel: Kernel, features: Features) -> None:
+    def __init__(self, kernel: Kernel, features: Any) -> None:
         self.kernel = kernel
         self.features = features
 
