@@ -8,7 +8,7 @@ from scipy import sparse
 
 from bayespoint import Problem, Step
 from bayespoint.engines import EP
-from bayespoint.grams import Exact, Linear, Range, choose_view
+from bayespoint.grams import Exact, Range, choose_view
 from bayespoint.kernels import Directions, Spectral, kernel_values, linear_features, wide_kernels, with_bias
 from bayespoint.kernels import directions as module
 from bayespoint.tuning import Model, infer_candidate
@@ -102,27 +102,27 @@ def test_rows_that_do_not_vary_have_a_kernel(rng):
 
 
 @pytest.mark.usefixtures("leading")
-@pytest.mark.parametrize("held", [30, 100])
-def test_features_and_residuals_make_the_kernel(held, rows, monkeypatch):
-    monkeypatch.setattr(module, "_HELD", held)
+@pytest.mark.parametrize("most", [None, 3])
+def test_features_and_residuals_make_the_kernel(most, rows, rng):
     kernel = with_bias(wide_kernels(Directions(rows))["linear"], 0.7)
-    kind = Range if held < len(rows) else Linear
-    view = choose_view(kernel, rows, "auto")
-    assert type(view) is (kind if view.has_coordinates else Exact)
-    assert view.has_coordinates == (held < len(rows))
-    view = kind(rows)
-    gram = view.gram(kernel)
-    own = 0.0 if gram.residual is None else np.diag(gram.residual)
-    np.testing.assert_allclose(gram.dense + own, kernel_values(kernel, rows), atol=1e-8)
-    new = view.new(kernel)(rows[:3] + 1.0)
-    np.testing.assert_allclose(new.features @ gram.factor.T, kernel_values(kernel, rows[:3] + 1.0, rows), atol=1e-8)
-    np.testing.assert_allclose(new.diag, kernel.diag(rows[:3] + 1.0) if kind is Range else new.diag)
+    assert type(choose_view(kernel, rows, "auto")) is Range
+    view, new = Range(rows, most), rng.standard_normal((3, 300))
+    gram, there = view.gram(kernel), view.new(kernel)(new)
+    np.testing.assert_allclose(gram.diag + gram.residual, kernel.diag(rows))
+    np.testing.assert_allclose(there.diag, kernel.diag(new))
+    if most is None:
+        np.testing.assert_allclose(gram.dense + np.diag(gram.residual), kernel_values(kernel, rows), atol=1e-8)
+        np.testing.assert_allclose(there.features @ gram.factor.T, kernel_values(kernel, new, rows), atol=1e-8)
     left = view.approximation(kernel)
-    if kind is Range:
-        assert left.rank == 9
-        assert np.isclose(left.left_out, gram.residual.sum() / kernel.diag(rows).sum())
-    else:
-        assert left is None
+    assert left.rank == (9 if most is None else 4)  # the bias has a feature
+    assert np.isclose(left.left_out, gram.residual.sum() / kernel.diag(rows).sum())
+
+
+def test_all_directions_of_few_rows_are_exact(rows):
+    kernel = with_bias(wide_kernels(Directions(rows))["linear"], 0.7)
+    assert type(choose_view(kernel, rows, "auto")) is Exact
+    gram = Range(rows).gram(kernel)
+    assert gram.residual.max() < 1e-9 * gram.diag.max()
 
 
 @pytest.mark.usefixtures("leading")
@@ -164,3 +164,12 @@ def test_a_copy_from_a_file_has_the_same_values(rows):
     again = pickle.loads(pickle.dumps(kernel))
     np.testing.assert_allclose(again(rows), kernel(rows), atol=1e-10)
     assert len(pickle.dumps(kernel)) < 1.2 * rows.nbytes
+
+
+def test_a_search_works_out_the_coordinates_of_training_rows_once(rows, monkeypatch):
+    """Kernels are cloned at every step; what they know of the rows is not."""
+    kernel = with_bias(wide_kernels(Directions(rows))["linear"], 1.0, tuned=True)
+    monkeypatch.setattr(Directions, "_coordinates", None)
+    varied = kernel.clone_with_theta(kernel.theta + 0.1)
+    assert varied.k1.features is kernel.k1.features
+    assert kernel_values(varied, rows).shape == (40, 40)

@@ -49,6 +49,7 @@ _MANY_ROWS = 1000  # from which landmarks may pay
 _TOO_MANY_ROWS = 4000  # from which they are taken even if they leave out more than they should
 _MOST_LANDMARKS = 1000  # that are chosen without being asked for
 _FEW_LANDMARKS = 200  # to climb the evidence by
+_FEW_DIRECTIONS = 100  # the same of a linear kernel on wide rows
 _COPIES = 3  # of the Gram matrix that inference on it holds at the same time
 _BEARABLE = 10_000  # rows up to which the exact Gram matrix is worth recommending
 SHARE = 1e-3  # of the prior variance that may be left out
@@ -205,8 +206,6 @@ class Linear(_WholeKernel):
     array([[1., 2.]])
     """
 
-    width: int = 0  # number of features, where it is known
-
     has_coordinates: ClassVar[bool] = True
 
     def gram(self, kernel: Kernel) -> LowRank:
@@ -228,8 +227,15 @@ class Linear(_WholeKernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Range(Linear):
+class Range:
     """Features of a linear kernel along leading directions; what a row has outside of them is its own.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, n_columns)
+        Points.
+    most : int, optional
+        Directions at the most; all that the kernel has by default.
 
     Examples
     --------
@@ -242,7 +248,11 @@ class Range(Linear):
     (array([ 2., -2.]), array([1., 1.]))
     """
 
+    X: Any
+    most: int | None = None
+
     is_exact: ClassVar[bool] = False
+    has_coordinates: ClassVar[bool] = True
     saw_rows: ClassVar[bool] = True
 
     def gram(self, kernel: Kernel) -> LowRank:
@@ -252,13 +262,27 @@ class Range(Linear):
 
     def new(self, kernel: Kernel) -> Callable[[Any], FeaturePoints]:
         """New points by their features."""
-        return lambda Z: FeaturePoints(_linear(kernel, Z), kernel.diag(Z))
+        return lambda Z: FeaturePoints(_linear(kernel, Z, self.most), kernel.diag(Z))
+
+    def over(self, X: Any) -> Range:
+        """The same for other points."""
+        return replace(self, X=X)
+
+    def mapped(self, function: Callable[[Any], Any], X: Any) -> Range:
+        """The same in other coordinates of the inputs, in which the points are `X`."""
+        return self.over(X)
+
+    def grown(self, kernel: Kernel, **options: Any) -> Range:
+        """The directions are those of the kernel, and stay."""
+        return self
 
     def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
         """Derivative in ``kernel.theta``."""
-        return super().slope(kernel, gradients) + _slope_of_residuals(kernel, self.X, gradients)
+        g = np.sum([gradient.by_factor() for gradient in gradients], axis=0)
+        by_features = by_differences(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X, self.most))))
+        return by_features + _slope_of_residuals(kernel, self.X, gradients)
 
-    def approximation(self, kernel: Kernel) -> Approximation:  # type: ignore[override]
+    def approximation(self, kernel: Kernel) -> Approximation:
         """What the features leave out at the points."""
         return _left_out(self.new(kernel)(self.X))
 
@@ -431,7 +455,9 @@ def choose_view(
     """
     n = X.shape[0]
     wants_linear = linear_from == 0 or max_rank is not None
-    if wants_linear and linear_from < n and (linear := linear_view(kernel, X)) is not None and linear.width < n:
+    if (leading := _leading(kernel, X, linear_from, rough)) is not None:
+        return leading
+    if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_view(kernel, X)) is not None:
         return linear
     if max_rank is None or not may_take_landmarks(n, max_rank):
         return Exact(X)
@@ -468,7 +494,7 @@ def may_take_landmarks(n: int, max_rank: int | str | None) -> bool:
 
 def view_by_features(
     kernel: Kernel, X: Any, *, max_rank: int | None = None, tolerance: float = SHARE, rng: Any = None
-) -> Linear | Landmarks:
+) -> Linear | Range | Landmarks:
     """Features of a linear kernel as they are, of any other kernel by landmarks among the points.
 
     Examples
@@ -483,17 +509,25 @@ def view_by_features(
     return linear or Landmarks.among(X, kernel, max_rank=max_rank, tolerance=tolerance, rng=rng)
 
 
-def linear_view(kernel: Kernel, X: Any) -> Linear | None:
+def linear_view(kernel: Kernel, X: Any) -> Linear | Range | None:
     """Features of a linear kernel; None for any other, or for points that are no array."""
-    if (features := linear_features(kernel, X[:1])) is None:
+    if linear_features(kernel, X[:1]) is None:
         return None
-    spectral = spectral_leaf(kernel)
-    kind = Linear if spectral is None or not spectral.beside else Range
-    return kind(X, features.shape[1])
+    return Linear(X) if spectral_leaf(kernel) is None else Range(X)
 
 
-def _linear(kernel: Kernel, X: Any) -> Array:
-    features = linear_features(kernel, X)
+def _leading(kernel: Kernel, X: Any, linear_from: int, rough: bool) -> Range | None:
+    """Leading directions, for a kernel that has them: a few to climb by, else all where rows are more than these."""
+    n, spectral = X.shape[0], spectral_leaf(kernel)
+    if spectral is None or linear_features(kernel, X[:1]) is None:
+        return None
+    if rough and n > _FEW_DIRECTIONS:
+        return Range(X, _FEW_DIRECTIONS)
+    return Range(X) if linear_from < n > len(spectral.variances) + 1 else None
+
+
+def _linear(kernel: Kernel, X: Any, most: int | None = None) -> Array:
+    features = linear_features(kernel, X, most)
     assert features is not None
     return features
 

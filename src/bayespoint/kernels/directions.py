@@ -82,6 +82,9 @@ class Directions:
         """Coordinates of the rows of `X`, and the distance of each from the span of the directions."""
         return self._known[1] if X is self._known[0] else self._coordinates(self._prepared(X))
 
+    def __deepcopy__(self, memo: Any) -> Directions:
+        return self  # nothing changes it, and kernels are cloned at every step of a search
+
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_known": (None, None)}  # coordinates of training rows can be worked out again
 

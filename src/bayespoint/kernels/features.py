@@ -137,6 +137,9 @@ class Features:
         parts = [part for j, column in enumerate(self._columns) for part in column(np.asarray(X[:, j], dtype=float))]
         return np.column_stack(parts).astype(np.float32).astype(np.float64)
 
+    def __deepcopy__(self, memo: Any) -> Features:
+        return self  # nothing changes it, and kernels are cloned at every step of a search
+
     def __eq__(self, other: object) -> bool:
         return self is other
 

@@ -14,7 +14,7 @@ from .tables import OnFeatures, seen_plainly
 __all__ = ["linear_features", "spectral_leaf"]
 
 
-def linear_features(kernel: Kernel, X: Any) -> Array | None:
+def linear_features(kernel: Kernel, X: Any, most: int | None = None) -> Array | None:
     """Features whose products are the values of a linear kernel, a bias included; None for any other kernel.
 
     Parameters
@@ -23,6 +23,9 @@ def linear_features(kernel: Kernel, X: Any) -> Array | None:
         Sums and multiples of `DotProduct` or `Spectral`, and `ConstantKernel`.
     X : ndarray of shape (n, n_features)
         Inputs; sparse ones for a kernel that makes features of them.
+
+    most : int, optional
+        Directions of a `Spectral` kernel at the most, the leading ones; all by default.
 
     Returns
     -------
@@ -48,7 +51,7 @@ def linear_features(kernel: Kernel, X: Any) -> Array | None:
         return None
     slope, constant = parts
     if spectral := spectral_leaf(kernel):
-        X = X[:, :-1] * np.sqrt(spectral.scales()[:-1])
+        X = (X[:, :-1] * np.sqrt(spectral.scales()[:-1]))[:, :most]
     columns = [np.sqrt(slope) * X] + ([np.full((len(X), 1), np.sqrt(constant))] if constant else [])
     return np.concatenate(columns, axis=1)
 
