@@ -418,7 +418,7 @@ class BayesPointClassifier(KernelClassifier):
         model = Model(with_bias(kernel, float(self.bias), tuned=tuned), likelihood, free)
         if not tuned or self.hyper_prior is None or isinstance(self.kernel, Kernel):
             return model
-        prior = weak_hyper_prior(model.kernel, data.X, likelihood, free)
+        prior = weak_hyper_prior(model.kernel, data.X, likelihood, free, data.counts)
         return replace(model, prior=prior).at(np.clip(prior.mean, *model.bounds.T))
 
     @property

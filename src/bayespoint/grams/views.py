@@ -523,7 +523,8 @@ def _leading(kernel: Kernel, X: Any, linear_from: int, rough: bool) -> Range | N
         return None
     if rough and n > _FEW_DIRECTIONS:
         return Range(X, _FEW_DIRECTIONS)
-    return Range(X) if linear_from < n > len(spectral.variances) + 1 else None
+    few = len(spectral.variances) + 1 < n and (linear_from < n or spectral.beside > 0)
+    return Range(X) if few else None
 
 
 def _linear(kernel: Kernel, X: Any, most: int | None = None) -> Array:

@@ -131,14 +131,21 @@ class Features:
             of_groups += list(column.kinds[:count])
             of_columns += [j] * count
         self.groups, self.kinds, self.columns = np.array(groups), tuple(of_groups), tuple(of_columns)
+        self._known = X, self._features(X)
 
     def __call__(self, X: Any) -> Array:
         """Features of the rows of `X`, to single precision: equal in whatever unit the columns are."""
+        return self._known[1] if X is self._known[0] else self._features(X)
+
+    def _features(self, X: Any) -> Array:
         parts = [part for j, column in enumerate(self._columns) for part in column(np.asarray(X[:, j], dtype=float))]
         return np.column_stack(parts).astype(np.float32).astype(np.float64)
 
     def __deepcopy__(self, memo: Any) -> Features:
         return self  # nothing changes it, and kernels are cloned at every step of a search
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_known": (None, None)}  # features of training rows can be worked out again
 
     def __eq__(self, other: object) -> bool:
         return self is other

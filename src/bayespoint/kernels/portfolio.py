@@ -62,12 +62,10 @@ def table_kernels(X: Array, nominal: Sequence[int] = (), weights: Array | None =
     """
     kinds = kinds_of_columns(X, nominal)
     values = Features(X, kinds, weights=weights)
-    found: dict[str, Kernel] = {}
+    found: dict[str, Kernel] = {"linear": OnFeatures(amplitude() * DotProduct(0.0, "fixed"), values)}
+    found |= _pair("", values)
     if is_wide(X):
         found |= wide_kernels(Directions(X, values, weights))
-    else:
-        found["linear"] = OnFeatures(amplitude() * DotProduct(0.0, "fixed"), values)
-    found |= _pair("", values)
     if "number" in kinds:
         found |= _pair(" on ranks", Features(X, kinds, ranked=True, weights=weights))
     as_names = kinds_of_columns(X, nominal, few=_FEW)

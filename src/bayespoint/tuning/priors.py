@@ -54,7 +54,9 @@ class HyperPrior:
         return gradient
 
 
-def weak_hyper_prior(kernel: Kernel, X: Any, likelihood: Any, free: Sequence[str] = ()) -> HyperPrior:
+def weak_hyper_prior(
+    kernel: Kernel, X: Any, likelihood: Any, free: Sequence[str] = (), weights: Array | None = None
+) -> HyperPrior:
     """The prior of a kernel with bias whose parameters are where a search begins.
 
     In logarithms: amplitudes are such that the latent function has a variance of four (in units of softness) on
@@ -75,7 +77,7 @@ def weak_hyper_prior(kernel: Kernel, X: Any, likelihood: Any, free: Sequence[str
     array([4., 3., 1.])
     """
     shape = kernel.k1
-    lift = np.log(_VARIANCE / max(float(np.mean(shape.diag(X))), np.finfo(float).tiny))
+    lift = np.log(_VARIANCE / max(float(np.average(shape.diag(X), weights=weights)), np.finfo(float).tiny))
     blocks = [*_blocks(shape, lift), *_blocks(kernel.k2, 0.0)]
     blocks += [(np.log([getattr(likelihood, name)]), np.array([[_SPREADS[name] ** -2]])) for name in free]
     means, precisions = zip(*blocks, strict=True) if blocks else ((), ())
