@@ -90,7 +90,7 @@ class BayesPointClassifier(KernelClassifier):
         None works on the whole Gram matrix. A number stands for the training rows by at most so many of them
         (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,000 rows where it
         leaves out next to nothing, beyond 4,000 in any case; `approximation_` says what was done. Linear kernels go
-        by their features, which is exact.
+        by their features, which is exact, or by the leading directions of more columns than can be held.
     forgetting : float, default=1.0
         Share of what is known that `partial_fit` keeps before each new batch; 1 forgets nothing.
     decision : {"bayes_point", "vote"}, default="bayes_point"

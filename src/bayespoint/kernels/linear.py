@@ -79,7 +79,14 @@ def _parts(kernel: Kernel) -> tuple[float, float] | None:
 
 
 def spectral_leaf(kernel: Kernel) -> Spectral | None:
-    """The kernel on directions within sums, products and features, if there is one."""
+    """The kernel on directions within sums, products and features, if there is one.
+
+    Examples
+    --------
+    >>> from bayespoint.kernels import Spectral, spectral_leaf
+    >>> spectral_leaf(2.0 * Spectral(0.5) + 1.0)
+    Spectral(power=0.5)
+    """
     if isinstance(kernel, Sum | Product):
         return spectral_leaf(kernel.k1) or spectral_leaf(kernel.k2)
     if isinstance(kernel, OnFeatures):

@@ -158,7 +158,16 @@ class OnFeatures(Kernel):
 
 
 def seen_plainly(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
-    """A kernel and points without the way through features: the points are features, and the kernel one of these."""
+    """A kernel and points without the way through features: the points are features, and the kernel one of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bayespoint.kernels import OnFeatures, seen_plainly
+    >>> seen_plainly(OnFeatures(RBF(1.0), np.square), np.array([[3.0]]))
+    (RBF(length_scale=1), array([[9.]]))
+    """
     if isinstance(kernel, OnFeatures):
         return kernel.kernel, kernel.features(X)
     if isinstance(kernel, Sum) and isinstance(kernel.k1, OnFeatures) and isinstance(kernel.k2, ConstantKernel):
