@@ -34,6 +34,7 @@ ALL = {
     "label_errors": ["label_errors.py"],
     "weights": ["weights.py"],
     "walk": ["walk.py"],
+    "wide": ["wide.py"],
 }
 
 

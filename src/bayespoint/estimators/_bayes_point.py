@@ -20,7 +20,7 @@ from .._core.typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
-from ..kernels import OnFeatures, make_kernel, table_kernels, with_bias
+from ..kernels import Directions, OnFeatures, is_wide, make_kernel, table_kernels, wide_kernels, with_bias
 from ..likelihoods import Step
 from ..posteriors import Latent
 from ..tuning.calibration import power_of, to_the_power
@@ -91,7 +91,7 @@ class BayesPointClassifier(KernelClassifier):
         None works on the whole Gram matrix. A number stands for the training rows by at most so many of them
         (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,500 rows, with as
         many as leave out next to nothing and 1,000 at the most; `approximation_` says what was done. Linear kernels go
-        by their features, which is exact.
+        by their features, which is exact, or by the leading directions of more columns than can be held.
     decision : {"bayes_point", "one-vs-rest", "vote"}, default="bayes_point"
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
         average over all draws. The two are the same for a Gaussian posterior and two classes. Of several classes
@@ -431,12 +431,24 @@ class BayesPointClassifier(KernelClassifier):
 
     def _model(self, data: TrainingSet) -> Model:
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
+        if self._goes_by_directions(data):
+            return self._with_prior(wide_kernels(Directions(data.X, weights=data.counts))["linear"], data)
         one = None if self._is_auto else self.kernel
         return self._with_prior(make_kernel(one, data.X, data.counts, data.nominal), data)
 
-    def _members(self, data: TrainingSet) -> list[Model]:
-        """The models that ``kernel="auto"`` mixes."""
-        if sparse.issparse(data.X):
+    def _goes_by_directions(self, data: TrainingSet) -> bool:
+        """Whether a linear kernel is to have a prior by directions, because there are so many of them."""
+        if not is_wide(data.X) or self.optimizer is None or self.hyper_prior is None:
+            return False
+        chosen = sparse.issparse(data.X) if self._is_auto else isinstance(self.kernel, str) and self.kernel == "linear"
+        sampled = isinstance(self.engine, str) and self.engine == "sample"
+        return chosen and (sampled or not named_engine(self.engine, _ENGINES, "sample").wants_rows)
+
+    def _members(self, data: TrainingSet, start: Model) -> list[Model]:
+        """The models that ``kernel="auto"`` mixes, beginning where the one kernel begins that stands for all."""
+        if self._goes_by_directions(data):
+            kernels = wide_kernels(start.kernel.k1.features)
+        elif sparse.issparse(data.X):
             kernels = {name: make_kernel(name, data.X, data.counts) for name in ("linear", "rbf")}
         else:
             kernels = table_kernels(data.X, data.nominal, data.counts)

@@ -64,7 +64,7 @@ class Recipe:
     climbs_on_sample: bool = False  # whether the kernel is chosen on a sample where there are many rows
     takes_tables: bool = False  # whether nominal columns are welcome
     takes_gaps: bool = False  # whether missing values are
-    members: Callable[[TrainingSet], list[Model]] | None = None  # models to mix, where there are to be several
+    members: Callable[[TrainingSet, Model], list[Model]] | None = None  # models to mix, where there are to be several
     probabilities: Callable[[Model, Latent], Array] | None = None  # of the classes, from moments of the latent
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
 
@@ -204,7 +204,7 @@ def infer_posteriors(
 def search(recipe: Recipe, ready: Prepared, watch: Watch) -> Candidate:
     """Choose, if the settings say so, then infer with the engine asked for."""
     rng = as_generator(recipe.random_state)
-    models = recipe.members(ready.data) if recipe.tunes and recipe.members is not None else []
+    models = recipe.members(ready.data, ready.model) if recipe.tunes and recipe.members is not None else []
     expected = forecast(recipe, ready, models or [ready.model])
     if expected is not None:
         expected.warn_if_long()

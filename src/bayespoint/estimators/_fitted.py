@@ -144,7 +144,8 @@ class Fitted:
     @property
     def takes_gaps(self) -> bool:
         """Whether inputs may have missing values."""
-        return isinstance(self.model.kernel.k1, OnFeatures)
+        shape = self.model.kernel.k1
+        return isinstance(shape, OnFeatures) and bool(shape.features.takes_gaps)
 
     @property
     def n_rows(self) -> int:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._core.typing import Array, Matrix
-from ..kernels import Isometry
+from ..kernels import Isometry, OnFeatures
 
 __all__ = ["Points"]
 
@@ -27,8 +27,11 @@ class Points:
 
     @classmethod
     def of(cls, X: Matrix, kernel: Kernel, columns: Array | None, takes_sparse: bool, by_rows: bool = False) -> Points:
-        """Choose the form: sparse rows stay so for a user's function, and go through an isometry if that is smaller."""
-        if not sparse.issparse(X) or takes_sparse:
+        """Choose the form: sparse rows stay so for a user's function, or one that makes features of them.
+
+        Others go through an isometry if that is smaller.
+        """
+        if not sparse.issparse(X) or takes_sparse or isinstance(kernel.k1, OnFeatures):
             return cls(X, columns)
         if by_rows:
             return cls(X, columns, by_rows=True)

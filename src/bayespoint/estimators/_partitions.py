@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from .._core.random import as_generator
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from ..grams import Landmarks, Linear, LowRank, view_by_features
+from ..grams import Landmarks, Linear, LowRank, Range, view_by_features
 from ..tuning.climb import Candidate
 from ._callbacks import fit_progress
 from ._fit import Recipe, choose, prepare
@@ -71,7 +71,7 @@ class _Features:
     """From a block of inputs to its features, on the worker that has it."""
 
     kernel: Kernel
-    view: Linear | Landmarks
+    view: Linear | Range | Landmarks
     takes_gaps: bool
 
     def __call__(self, block: Any) -> LowRank:

@@ -6,7 +6,7 @@ from .dense import Dense, DensePoints
 from .factor import FeaturePoints, LowRank
 from .gram import Conditioned, Gram, NewPoints, Root, RowSource, check_gram
 from .rows import KernelRows, RowPoints
-from .views import Approximation, Exact, Landmarks, Linear, Rows, View, choose_view, view_by_features
+from .views import Approximation, Exact, Landmarks, Linear, Range, Rows, View, choose_view, view_by_features
 
 __all__ = [
     "Approximation",
@@ -22,6 +22,7 @@ __all__ = [
     "LowRank",
     "NaturalGaussian",
     "NewPoints",
+    "Range",
     "Root",
     "RowPoints",
     "RowSource",

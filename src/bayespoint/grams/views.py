@@ -2,8 +2,8 @@
 
 A view makes the Gram matrix of its points, brings new points into the form that belongs to it, and turns the evidence's
 derivative in the Gram matrix into one in the kernel's parameters. `Exact` holds all kernel values; `Linear` goes by the
-features of a linear kernel, `Landmarks` by those of a few points that stand for all; `Rows` computes rows when they are
-asked for.
+features of a linear kernel, `Range` by the leading ones of very many, `Landmarks` by those of a few points that stand
+for all; `Rows` computes rows when they are asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .._core.memory import refuse_beyond_memory
 from .._core.random import as_generator
 from .._core.typing import Array
 from ..exceptions import InferenceWarning
-from ..kernels import by_differences, contract_gradient, kernel_values, linear_features
+from ..kernels import by_differences, contract_gradient, kernel_values, linear_features, spectral_leaf
 from .cholesky import pivoted_cholesky
 from .dense import Dense, DensePoints
 from .factor import FeaturePoints, LowRank
@@ -34,6 +34,7 @@ __all__ = [
     "Exact",
     "Landmarks",
     "Linear",
+    "Range",
     "Rows",
     "View",
     "as_view",
@@ -48,6 +49,7 @@ _JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
 _MANY_ROWS = 1500  # from which a thousand landmarks pay
 _MUCH = 0.3  # of the prior variance that is left out, of which people should know
 _MOST_LANDMARKS = 1000  # that are chosen without being asked for
+_FEW_DIRECTIONS = 100  # to climb the evidence by, of a linear kernel on wide rows
 _COPIES = 3  # of the Gram matrix that inference on it holds at the same time
 _BEARABLE = 10_000  # rows up to which the exact Gram matrix is worth recommending
 SHARE = 1e-3  # of the prior variance that may be left out
@@ -230,6 +232,67 @@ class Linear(_WholeKernel):
 
 
 @dataclass(frozen=True, eq=False)
+class Range:
+    """Features of a linear kernel along leading directions; what a row has outside of them is its own.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, n_columns)
+        Points.
+    most : int, optional
+        Directions at the most; all that the kernel has by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.grams import Range
+    >>> from bayespoint.kernels import Spectral
+    >>> kernel = Spectral(1.0, variances=np.array([4.0]), beside=1.0)
+    >>> gram = Range(np.array([[2.0, 1.0], [-2.0, 1.0]])).gram(kernel)  # a coordinate, and the distance beside it
+    >>> gram.factor.ravel(), gram.residual
+    (array([ 2., -2.]), array([1., 1.]))
+    """
+
+    X: Any
+    most: int | None = None
+
+    is_exact: ClassVar[bool] = False
+    has_coordinates: ClassVar[bool] = True
+    saw_rows: ClassVar[bool] = True
+
+    def gram(self, kernel: Kernel) -> LowRank:
+        """Features of the points, and the variance that each point has beside them."""
+        points = self.new(kernel)(self.X)
+        return LowRank(points.features, residual=points.residual)
+
+    def new(self, kernel: Kernel) -> Callable[[Any], FeaturePoints]:
+        """New points by their features."""
+        return lambda Z: FeaturePoints(_linear(kernel, Z, self.most), kernel.diag(Z))
+
+    def over(self, X: Any) -> Range:
+        """The same for other points."""
+        return replace(self, X=X)
+
+    def mapped(self, function: Callable[[Any], Any], X: Any) -> Range:
+        """The same in other coordinates of the inputs, in which the points are `X`."""
+        return self.over(X)
+
+    def grown(self, kernel: Kernel, **options: Any) -> Range:
+        """The directions are those of the kernel, and stay."""
+        return self
+
+    def slope(self, kernel: Kernel, gradients: Sequence[GramSlope]) -> Array:
+        """Derivative in ``kernel.theta``."""
+        g = np.sum([gradient.by_factor() for gradient in gradients], axis=0)
+        by_features = by_differences(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X, self.most))))
+        return by_features + _slope_of_residuals(kernel, self.X, gradients)
+
+    def approximation(self, kernel: Kernel) -> Approximation:
+        """What the features leave out at the points."""
+        return _left_out(self.new(kernel)(self.X))
+
+
+@dataclass(frozen=True, eq=False)
 class Landmarks:
     """Features ``k(x, landmarks) L^-T`` with ``L L' = k(landmarks, landmarks)``: the part of the prior they determine.
 
@@ -313,19 +376,11 @@ class Landmarks:
         inner = 0.5 * solve_triangular(triangle, features.T @ outer, lower=True, trans=1)  # A'G A
         slope = contract_gradient(kernel, self.X, outer, self.landmarks)
         slope -= contract_gradient(kernel, self.landmarks, 0.5 * (inner + inner.T))
-        by_residual = [gradient.by_residual for gradient in gradients if gradient.by_residual is not None]
-        if by_residual:
-            own = np.sum(by_residual, axis=0)
-            slope += by_differences(kernel, lambda varied: float(own @ varied.diag(self.X)))
-        return slope
+        return slope + _slope_of_residuals(kernel, self.X, gradients)
 
     def approximation(self, kernel: Kernel) -> Approximation:
         """What the features leave out at the points."""
-        points = self.new(kernel)(self.X)
-        prior, left = points.diag, points.residual
-        safe = np.maximum(prior, np.finfo(float).tiny)
-        rank, share = points.features.shape[1], float(left.sum() / max(prior.sum(), 1e-300))
-        return Approximation(rank, len(prior), share, float((left / safe).max()))
+        return _left_out(self.new(kernel)(self.X))
 
     def _triangle(self, kernel: Kernel) -> Array:
         gram = kernel_values(kernel, self.landmarks)
@@ -412,6 +467,8 @@ def choose_view(
     n = X.shape[0]
     linear_from = linear_from if rough is None else 0
     wants_linear = linear_from == 0 or max_rank is not None
+    if (leading := _leading(kernel, X, linear_from, rough)) is not None:
+        return leading
     if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_view(kernel, X)) is not None:
         return linear
     if max_rank is None or not (may_take_landmarks(n, max_rank) or (rough is not None and n > rough)):
@@ -456,7 +513,7 @@ def largest_rank(
 
 def view_by_features(
     kernel: Kernel, X: Any, *, max_rank: int | None = None, tolerance: float = SHARE, rng: Any = None
-) -> Linear | Landmarks:
+) -> Linear | Range | Landmarks:
     """Features of a linear kernel as they are, of any other kernel by landmarks among the points.
 
     Examples
@@ -471,15 +528,44 @@ def view_by_features(
     return linear or Landmarks.among(X, kernel, max_rank=max_rank, tolerance=tolerance, rng=rng)
 
 
-def linear_view(kernel: Kernel, X: Any) -> Linear | None:
+def linear_view(kernel: Kernel, X: Any) -> Linear | Range | None:
     """Features of a linear kernel; None for any other, or for points that are no array."""
-    return None if linear_features(kernel, X[:1]) is None else Linear(X)
+    if linear_features(kernel, X[:1]) is None:
+        return None
+    return Linear(X) if spectral_leaf(kernel) is None else Range(X)
 
 
-def _linear(kernel: Kernel, X: Any) -> Array:
-    features = linear_features(kernel, X)
+def _leading(kernel: Kernel, X: Any, linear_from: int, rough: int | None) -> Range | None:
+    """Leading directions, for a kernel that has them: a few to climb by, else all where rows are more than these."""
+    n, spectral = X.shape[0], spectral_leaf(kernel)
+    if spectral is None or linear_features(kernel, X[:1]) is None:
+        return None
+    if rough is not None and n > _FEW_DIRECTIONS:
+        return Range(X, _FEW_DIRECTIONS)
+    few = len(spectral.variances) + 1 < n and (linear_from < n or spectral.beside > 0)
+    return Range(X) if few else None
+
+
+def _linear(kernel: Kernel, X: Any, most: int | None = None) -> Array:
+    features = linear_features(kernel, X, most)
     assert features is not None
     return features
+
+
+def _slope_of_residuals(kernel: Kernel, X: Any, gradients: Sequence[GramSlope]) -> Array:
+    """Derivative in ``kernel.theta`` by the prior variance of rows that keep what features leave out of it."""
+    by_residual = [gradient.by_residual for gradient in gradients if gradient.by_residual is not None]
+    if not by_residual:
+        return np.zeros(kernel.n_dims)
+    own = np.sum(by_residual, axis=0)
+    return by_differences(kernel, lambda varied: float(own @ varied.diag(X)))
+
+
+def _left_out(points: FeaturePoints) -> Approximation:
+    prior, left = points.diag, points.residual
+    safe = np.maximum(prior, np.finfo(float).tiny)
+    rank, share = points.features.shape[1], float(left.sum() / max(prior.sum(), 1e-300))
+    return Approximation(rank, len(prior), share, float((left / safe).max()))
 
 
 def as_view(X: Any) -> Any:

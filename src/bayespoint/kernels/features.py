@@ -143,6 +143,8 @@ class Features:
     ('number', 'gap', 'nominal')
     """
 
+    takes_gaps = True
+
     def __init__(self, X: Array, kinds: Sequence[str], *, ranked: bool = False, weights: Array | None = None) -> None:
         weights = np.ones(len(X)) if weights is None else weights
         self._columns = [_learned(X[:, j], kind, weights, ranked) for j, kind in enumerate(kinds)]
@@ -164,6 +166,9 @@ class Features:
         if not parts:  # rows of which nothing differs
             return np.zeros((X.shape[0], 0))
         return np.column_stack(parts).astype(np.float32).astype(np.float64)
+
+    def __deepcopy__(self, memo: Any) -> Features:
+        return self  # nothing changes it, and kernels are cloned at every step of a search
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Features) and _values(self) == _values(other))

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
-from .._core.typing import Array
+from .._core.typing import Array, Matrix
+from .directions import Directions, Spectral
 from .features import Features, kinds_of_columns
 from .objects import amplitude
 from .tables import GroupedRBF, OnFeatures
 
-__all__ = ["table_kernel", "table_kernels"]
+__all__ = ["is_wide", "table_kernel", "table_kernels", "wide_kernels"]
 
 _FEW = 12  # numbers in a column up to which they may stand for names
 _ROWS_EACH = 5  # that each of these numbers has at least on average
+_MANY_COLUMNS = 1000  # beyond which rows go by their leading directions
 _MANY_GROUPS = 200  # beyond which length scales are not chosen one by one
 
 
@@ -62,10 +64,44 @@ def table_kernels(X: Array, nominal: Sequence[int] = (), weights: Array | None =
     rows = float(len(X) if weights is None else weights.sum())
     few = min(_FEW, int(rows / _ROWS_EACH))
     kinds, as_names = kinds_of_columns(X, nominal), kinds_of_columns(X, nominal, few=few)
+    values = Features(X, kinds, weights=weights)
     linear = OnFeatures(amplitude() * DotProduct(0.0, "fixed"), Features(X, as_names, weights=weights))
-    found = {"linear": linear} | _pair("", Features(X, kinds, weights=weights))
+    found: dict[str, Kernel] = {"linear": linear} | _pair("", values)
+    if is_wide(X):
+        found |= wide_kernels(Directions(X, values, weights))
     if "number" in kinds:
         found |= _pair(" on ranks", Features(X, as_names, ranked=True, weights=weights))
+    return found
+
+
+def is_wide(X: Matrix) -> bool:
+    """Whether rows have so many columns that a linear machine should not treat all directions alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import is_wide
+    >>> is_wide(np.zeros((50, 3))), is_wide(np.zeros((50, 300)))
+    (False, True)
+    """
+    return bool(X.shape[1] >= X.shape[0] or X.shape[1] > _MANY_COLUMNS)
+
+
+def wide_kernels(directions: Directions) -> dict[str, Kernel]:
+    """Kernels for rows of many columns, by their directions: a linear one, and a Gaussian one if these are all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import Directions, wide_kernels
+    >>> wide_kernels(Directions(np.random.default_rng(0).standard_normal((20, 500))))["linear"]
+    OnFeatures(1**2 * Spectral(power=1))
+    """
+    linear = Spectral(variances=directions.variances, beside=directions.beside)
+    found = {"linear": OnFeatures(amplitude() * linear, directions)}
+    if not directions.beside:
+        scale = float(np.sqrt(directions.variances.sum()))
+        found["isotropic"] = OnFeatures(amplitude() * RBF(scale, (scale / 100, scale * 100)), directions)
     return found
 
 

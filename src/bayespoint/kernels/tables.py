@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Hyperparameter, Kernel, Sum
 
 from .._core.typing import Array
-from .features import Features
 
 __all__ = ["GroupedRBF", "OnFeatures", "with_features", "without_features"]
 
@@ -83,7 +82,7 @@ class OnFeatures(Kernel):
     ----------
     kernel : Kernel
         A kernel on features.
-    features : Features
+    features : Features or Directions
         From columns to features.
 
     Examples
@@ -99,7 +98,7 @@ class OnFeatures(Kernel):
 
     requires_vector_input = True
 
-    def __init__(self, kernel: Kernel, features: Features) -> None:
+    def __init__(self, kernel: Kernel, features: Any) -> None:
         self.kernel = kernel
         self.features = features
 
@@ -158,7 +157,7 @@ class OnFeatures(Kernel):
         return f"OnFeatures({self.kernel})"
 
 
-def without_features(kernel: Kernel) -> tuple[Kernel, Features | None]:
+def without_features(kernel: Kernel) -> tuple[Kernel, Any]:
     """A kernel of features, with or without a bias, and these features; None for a kernel that has no such."""
     if isinstance(kernel, OnFeatures):
         return kernel.kernel, kernel.features
@@ -167,6 +166,6 @@ def without_features(kernel: Kernel) -> tuple[Kernel, Features | None]:
     return kernel, None
 
 
-def with_features(kernel: Kernel, features: Features | None) -> Kernel:
+def with_features(kernel: Kernel, features: Any) -> Kernel:
     """The other way, for a kernel with a bias."""
     return kernel if features is None else Sum(OnFeatures(kernel.k1, features), kernel.k2)

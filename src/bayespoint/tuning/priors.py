@@ -12,13 +12,13 @@ from scipy.linalg import block_diag
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Kernel, KernelOperator
 
 from .._core.typing import Array
-from ..kernels import OnFeatures
+from ..kernels import OnFeatures, Spectral
 
 __all__ = ["HyperPrior", "weak_hyper_prior"]
 
 _VARIANCE = 4.0  # of the latent function, in units of softness, around which amplitudes are
-_SPREADS: Mapping[str, float] = {"amplitude": 2.0, "length scale": 1.0, "noise": 1.0, "softness": 1.0}
 _ROWS = 256  # sparse ones that are arrays at a time
+_SPREADS: Mapping[str, float] = {"amplitude": 2.0, "length scale": 1.0, "power": 1.0, "noise": 1.0, "softness": 1.0}
 _RATIOS: Mapping[str, float] = {"number": 0.5, "gap": 0.5, "nominal": 1.0}  # of one length scale to their mean
 
 
@@ -64,8 +64,8 @@ def weak_hyper_prior(
     In logarithms: amplitudes are such that the latent function has a variance of four (in units of softness) on
     average, give or take a factor of e^2 as one standard deviation; so is the squared bias around where it starts;
     length scales around where they start, their mean within a factor of e and the ratio of each to that mean within
-    e^0.5 (e for nominal columns); noise and softness within a factor of e. Other parameters have none. Rows of `X`
-    count by their weights, if they have any.
+    e^0.5 (e for nominal columns); noise, softness and the power of a `Spectral` kernel within a factor of e. Other
+    parameters have none. Rows of `X` count by their weights, if they have any.
 
     Examples
     --------
@@ -108,6 +108,8 @@ def _blocks(kernel: Kernel, lift: float, kinds: Sequence[str] = ()) -> Iterator[
         yield kernel.theta + lift, np.array([[_SPREADS["amplitude"] ** -2]])
     elif kernel.n_dims and isinstance(kernel, RBF):  # Matern is one, too
         yield kernel.theta, np.asarray(np.linalg.inv(_covariance(kernel.n_dims, kinds)), dtype=float)
+    elif kernel.n_dims and isinstance(kernel, Spectral):
+        yield kernel.theta, np.array([[_SPREADS["power"] ** -2]])
     elif kernel.n_dims:
         yield kernel.theta, np.zeros((kernel.n_dims, kernel.n_dims))
 
