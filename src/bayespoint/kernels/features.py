@@ -44,6 +44,11 @@ class _Number:
         ends = np.array([location, location + _spread(values, share)])
         return cls(ends, np.array([0.0, 1.0]), not seen.all())
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is shifted and scaled, and no more: many such columns are worked on at once."""
+        return len(self.values) == 2 and not self.has_gaps
+
     def __call__(self, column: Array) -> list[Array]:
         gap = np.isnan(column)
         filled = np.where(gap, self.values[0], column)
@@ -131,6 +136,11 @@ class Features:
             of_groups += list(column.kinds[:count])
             of_columns += [j] * count
         self.groups, self.kinds, self.columns = np.array(groups), tuple(of_groups), tuple(of_columns)
+        first = np.cumsum([0, *(len(part) for part in parts)])
+        plain = [j for j, column in enumerate(self._columns) if isinstance(column, _Number) and column.is_plain]
+        ends = np.array([self._columns[j].values for j in plain]).reshape(-1, 2)  # type: ignore[union-attr]
+        self._plain = np.array(plain, dtype=int), first[plain].astype(int), ends[:, 0], ends[:, 1] - ends[:, 0]
+        self._others = {j: int(first[j]) for j in sorted(set(range(len(self._columns))) - set(plain))}
         self._known = X, self._features(X)
 
     def __call__(self, X: Any) -> Array:
@@ -138,8 +148,15 @@ class Features:
         return self._known[1] if X is self._known[0] else self._features(X)
 
     def _features(self, X: Any) -> Array:
-        parts = [part for j, column in enumerate(self._columns) for part in column(np.asarray(X[:, j], dtype=float))]
-        return np.column_stack(parts).astype(np.float32).astype(np.float64)
+        X = np.asarray(X, dtype=float)
+        found = np.empty((len(X), len(self.groups)))
+        columns, places, starts, units = self._plain
+        scaled = np.divide(X[:, columns] - starts, units, out=np.zeros((len(X), len(columns))), where=units > 0)
+        found[:, places] = np.where(np.isnan(scaled), 0.0, scaled)
+        for j, place in self._others.items():
+            parts = self._columns[j](X[:, j])
+            found[:, place : place + len(parts)] = np.transpose(parts)
+        return found.astype(np.float32).astype(np.float64)
 
     def __deepcopy__(self, memo: Any) -> Features:
         return self  # nothing changes it, and kernels are cloned at every step of a search
