@@ -64,8 +64,8 @@ def test_weights_are_copies(texts):
 def test_a_prior_by_directions_predicts_better_than_one_that_treats_them_alike(texts):
     """On the rows that the evidence has not seen; the plain kernel is what no hyper-prior leaves of it."""
     (X, y), (new, truth) = texts(100), texts(1000)
-    ours = BayesPointClassifier("linear").fit(X, y)
-    plain = BayesPointClassifier("linear", hyper_prior=None).fit(X, y)
+    ours = BayesPointClassifier("linear", calibration=None).fit(X, y)
+    plain = BayesPointClassifier("linear", hyper_prior=None, calibration=None).fit(X, y)
     losses = [-np.log(model.predict_proba(new)[np.arange(1000), truth]) for model in (ours, plain)]
     gain = losses[1] - losses[0]
     assert gain.mean() > 4 * gain.std() / np.sqrt(len(gain))

@@ -12,7 +12,7 @@ from .linear import linear_features, spectral_leaf
 from .named import make_kernel, with_bias
 from .objects import CallableKernel, Normalized, Precomputed, amplitude
 from .portfolio import is_wide, table_kernel, table_kernels, wide_kernels
-from .tables import GroupedRBF, OnFeatures, with_features, without_features
+from .tables import GroupedRBF, OnFeatures
 from .values import kernel_values
 
 __all__ = [

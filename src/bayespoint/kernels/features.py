@@ -44,6 +44,11 @@ class _Number:
         ends = np.array([location, location + _spread(values, share)])
         return cls(ends, np.array([0.0, 1.0]), not seen.all())
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is shifted and scaled, and no more: many such columns are worked on at once."""
+        return len(self.values) == 2 and not self.has_gaps
+
     def __call__(self, column: Array) -> list[Array]:
         gap = np.isnan(column)
         filled = np.where(gap, self.values[0], column)
@@ -159,13 +164,23 @@ class Features:
             of_groups += list(column.kinds[:count])
             of_columns += [j] * count
         self.groups, self.kinds, self.columns = np.array(groups, dtype=int), tuple(of_groups), tuple(of_columns)
+        first = np.cumsum([0, *(len(part) for part in parts)])
+        plain = [j for j, column in enumerate(self._columns) if isinstance(column, _Number) and column.is_plain]
+        ends = np.array([self._columns[j].values for j in plain]).reshape(-1, 2)  # type: ignore[union-attr]
+        self._plain = np.array(plain, dtype=int), first[plain].astype(int), ends[:, 0], ends[:, 1] - ends[:, 0]
+        self._others = {j: int(first[j]) for j in sorted(set(range(len(self._columns))) - set(plain)) if parts[j]}
 
     def __call__(self, X: Any) -> Array:
         """Features of the rows of `X`, to single precision: equal in whatever unit the columns are."""
-        parts = [part for j, column in enumerate(self._columns) for part in column(np.asarray(X[:, j], dtype=float))]
-        if not parts:  # rows of which nothing differs
-            return np.zeros((X.shape[0], 0))
-        return np.column_stack(parts).astype(np.float32).astype(np.float64)
+        X = np.asarray(X, dtype=float)
+        found = np.empty((len(X), len(self.groups)))
+        columns, places, starts, units = self._plain
+        scaled = (X[:, columns] - starts) / units
+        found[:, places] = np.where(np.isnan(scaled), 0.0, scaled)
+        for j, place in self._others.items():
+            parts = self._columns[j](X[:, j])
+            found[:, place : place + len(parts)] = np.transpose(parts)
+        return found.astype(np.float32).astype(np.float64)
 
     def __deepcopy__(self, memo: Any) -> Features:
         return self  # nothing changes it, and kernels are cloned at every step of a search
