@@ -38,6 +38,55 @@ def test_large_matrices_keep_theirs(two_threads):
         assert blas_threads() == two_threads
 
 
+@pytest.fixture
+def unmeasured(monkeypatch):
+    """A process in which nobody has asked yet, and the trials that are made in it."""
+    trials = []
+    monkeypatch.setattr(_threads, "_measured", [])
+    monkeypatch.setattr(_threads, "_decomposition_seconds", lambda rows, alone: trials.append(rows) or 1.0 + alone)
+    return trials
+
+
+@pytest.mark.parametrize(
+    ("gains", "rows"),
+    [
+        ({250: [1.0, 2.0, 2.0, 2.0], 750: [2.0, 2.0, 2.0]}, 250),  # threads pay on small matrices
+        ({250: [1.0, 0.5, 0.5, 0.5], 750: [2.0, 2.0, 2.0]}, 750),
+        ({250: [0.1, 2.0, 2.0, 0.9], 750: [2.0, 2.0, 2.0]}, 750),  # trials on the small ones disagree
+        ({250: [1.0], 750: [0.8, 0.9, 0.8]}, 3000),
+        ({250: [1.0], 750: [2.0, 2.0, 0.8]}, 1000),
+        ({250: [0.01]}, 3000),  # no more trials on a busy machine
+    ],
+)
+def test_what_is_small_follows_from_the_trials(gains, rows):
+    turns = {size: iter(found) for size, found in gains.items()}
+    assert _threads.threads_pay_from(lambda size, alone: 1.0 if alone else 1 / next(turns[size])) == rows
+    assert all(next(left, None) is None for left in turns.values())
+
+
+def test_trials_are_made_once_and_only_if_needed(two_threads, unmeasured):
+    for rows in (10, 100_000):
+        with blas_threads_for(rows):
+            pass
+    assert not unmeasured
+    for _ in range(2):
+        with blas_threads_for(300):  # threads pay, says the clock of these trials
+            assert blas_threads() == two_threads
+    assert len(unmeasured) == 2 + 2 * 2 * 3
+
+
+def test_no_trials_with_one_thread(unmeasured):
+    with threadpool_limits(limits=1, user_api="blas"), blas_threads_for(300):
+        assert set(blas_threads().values()) == {1}
+    assert not unmeasured
+    assert not _threads._measured
+
+
+def test_a_trial_takes_time_and_leaves_threads_as_they_were(two_threads):
+    assert all(_threads._decomposition_seconds(250, alone) > 0 for alone in (True, False))
+    assert blas_threads() == two_threads
+
+
 def test_the_inner_of_two_does_not_restore(two_threads):
     with blas_threads_for(10):
         with blas_threads_for(20):

@@ -1,4 +1,4 @@
-"""BLAS threads: none for small matrices.
+"""BLAS threads: none for small matrices, and what is small is measured once.
 
 A thread pool that spins for work costs more than it saves on matrices of a few hundred rows, and on a busy machine it
 is ruinous (seen: thirty times slower). The limit is process-wide, so it holds as long as anybody is inside: whoever
@@ -10,26 +10,53 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
+from scipy.linalg import lapack
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_threads", "blas_threads_for", "workers"]
+__all__ = ["blas_threads", "blas_threads_for", "threads_pay_from", "workers"]
 
-_SMALL = 500
+_SMALL, _LARGE = 250, 750  # rows of the matrices on which threads are tried
+_WARY = 1000  # where the trials disagree: one thread costs a factor there, threads on a busy machine cost many
+_HUGE = 3000  # from which threads are left as they are, tried or not
+_TRIALS = 3
+_RUINOUS = 20  # times as slow: a single trial says it all, and more of them would take long
 
 
 @contextmanager
 def blas_threads_for(rows: int) -> Iterator[None]:
     """Work on matrices with that many rows: with a single BLAS thread if they are few."""
-    if rows >= _SMALL:
+    if rows >= _HUGE or (rows >= _SMALL and rows >= _threads_pay_from()):
         yield
         return
+    with _one_thread():
+        yield
+
+
+def threads_pay_from(seconds: Callable[[int, bool], float]) -> int:
+    """Rows from which BLAS threads pay, by the seconds of a decomposition of some rows, with one thread or with all."""
+
+    def outcomes(rows: int) -> set[bool]:
+        return {seconds(rows, True) > seconds(rows, False) for _ in range(_TRIALS)}
+
+    if seconds(_SMALL, False) > _RUINOUS * seconds(_SMALL, True):  # the first, which starts the threads, too
+        return _HUGE
+    large = outcomes(_LARGE)
+    if large != {True}:
+        return _HUGE if large == {False} else _WARY
+    return _SMALL if outcomes(_SMALL) == {True} else _LARGE
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
     _limit.enter()
     try:
         with _controller().limit(limits=1, user_api="blas"):  # for libraries in which each thread has its own limit
@@ -53,6 +80,26 @@ def workers(n_jobs: int | None = None) -> Iterator[Callable[..., Iterable[Any]]]
             return
         with ThreadPoolExecutor(threads) as pool:
             yield pool.map
+
+
+def _threads_pay_from() -> int:
+    """As measured by whoever needs it first and has several threads; who has one is told the wary answer."""
+    with _measuring:
+        if not _measured:
+            if blas_threads() == 1:
+                return _WARY
+            _measured.append(threads_pay_from(_decomposition_seconds))
+        return _measured[0]
+
+
+def _decomposition_seconds(rows: int, alone: bool) -> float:
+    """Of a Cholesky decomposition, which is what engines wait for."""
+    matrix = np.full((rows, rows), 0.5, order="F")
+    matrix.flat[:: rows + 1] = 1.0
+    with _one_thread() if alone else nullcontext():
+        start = time.perf_counter()
+        lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+        return time.perf_counter() - start
 
 
 class _Limit:
@@ -84,10 +131,11 @@ def _controller() -> ThreadpoolController:
 
 
 def _renew() -> None:
-    global _limit
-    _limit = _Limit()  # threads do not survive a fork
+    global _limit, _measuring
+    _limit, _measuring = _Limit(), threading.Lock()  # threads do not survive a fork
 
 
-_limit = _Limit()
+_limit, _measuring = _Limit(), threading.Lock()
+_measured: list[int] = []  # once in a process
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)

@@ -36,7 +36,7 @@ _CHECKED = 2000  # rows at the most on which a kernel is tested for being one
 _SHARE = 0.05  # of a mixture, below which a model is left out
 _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
 _CLIMBED = 4000  # the same where landmarks stand for the rows
-_NEAR = 1e-4  # tolerance of sites where landmarks stand for the rows
+_NEAR = 1e-3  # tolerance of sites where landmarks stand for the rows
 _ROUGH = 1e-2  # tolerance of sites on the way
 _FEW_ROWS = 400  # up to which it is climbed on the whole Gram matrix
 
@@ -242,7 +242,7 @@ def _on_all_rows(recipe: Recipe, ready: Prepared, best: Candidate) -> Candidate:
     data = ready.data
     if best.posteriors[0].problem.size == len(data.y):
         return best
-    view = recipe.view(best.model.kernel, ready.points.plain, None, rough=recipe.stages[0])
+    view = recipe.view(best.model.kernel, ready.points.plain, None, rough=recipe.stages[-1])
     return infer_candidate(best.model, view, data.targets, data.own_weights, EP(tolerance=_ROUGH, fallback=False))
 
 
@@ -282,7 +282,7 @@ def _settled(recipe: Recipe, ready: Prepared, best: Candidate, rng: np.random.Ge
     if inferred and not recipe.is_weighted:  # else the kernel has been chosen, and the classes are weighted now
         return best
     models = [best.model, *(other.model for other, _ in best.alternatives)]
-    start = best if isinstance(ready.engine, EP) and best.posteriors[0].problem.size == len(ready.data.y) else None
+    start = _on_all_rows(recipe, ready, best) if isinstance(ready.engine, EP) else None
     found, *others = (infer_posteriors(recipe, ready, model, rng, start=start) for model in models)
     alternatives = [(other, weight) for other, (_, weight) in zip(others, best.alternatives, strict=True)]
     evidence = found.log_evidence

@@ -163,11 +163,11 @@ class Fitted:
         rows, width = self.points.transform(X), len(self.posteriors[0].mean_weights)
         n = rows.shape[0]
         parts = -(-n // max(_VALUES // max(width, 1), _ROWS))
-        if parts <= 1:
-            with blas_threads_for(width):
+        with blas_threads_for(width):
+            if parts <= 1:
                 return function(self.at(rows))
+            self.at(rows[:1])  # what all parts need is worked out once
         ends = np.linspace(0, n, parts + 1).astype(int)
-        self.at(rows[:1])  # what all parts need is worked out once
 
         def part(start: int, stop: int) -> tuple[Array, ...]:
             return function(self.at(rows[start:stop]).among_many(n))
