@@ -296,8 +296,8 @@ class BayesPointClassifier(KernelClassifier):
         batches share: the features of a linear kernel, or landmarks, of which more are taken from each batch where
         those so far leave out too much of it, up to `max_rank` (500 if that is "auto"). The kernel stays as it is: that
         of an earlier `fit`, which tunes it, or as given, its length scale from the spread of the first batch. A stream
-        has one kernel: ``kernel="auto"`` is ``kernel=None`` there, and several that an earlier `fit` has mixed are
-        refused.
+        has one kernel: ``kernel="auto"`` is ``kernel=None`` there, and after a `fit` with several it goes on with the
+        heaviest, which is said.
 
         Parameters
         ----------
