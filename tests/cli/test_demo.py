@@ -26,7 +26,13 @@ def test_demo_of_a_plain_install(tmp_path):
     code = f"{WITHOUT_EXTRAS}\nfrom bayespoint.cli import main\nsys.exit(main(['demo']))"
     done = run_in_a_new_process(code, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    for said in ("BayesPointClassifier(None)", "log-evidence", "leave-one-out", "No picture: matplotlib is missing"):
+    for said in (
+        "BayesPointClassifier()",
+        "kernels, by",
+        "log-evidence",
+        "leave-one-out",
+        "No picture: matplotlib is missing",
+    ):
         assert said in done.stdout
     assert not list(tmp_path.iterdir())
 

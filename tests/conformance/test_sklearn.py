@@ -4,6 +4,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
 
 CONFIGURATIONS = [
+    BayesPointClassifier(),
     BayesPointClassifier(None),
     BayesPointClassifier(None, optimizer=None),
     BayesPointClassifier("linear", optimizer=None),

@@ -12,7 +12,7 @@ from bayespoint.plots import EvidenceSurfaceDisplay
 
 def test_every_point_is_a_fit(blobs):
     X, y = blobs
-    model = BayesPointClassifier(None).fit(X, y)
+    model = BayesPointClassifier("rbf", hyper_prior=None).fit(X, y)
     display = EvidenceSurfaceDisplay.from_estimator(model, X, y, n_points=3, span=4.0)
     assert display.log_evidence[1, 1] == pytest.approx(model.log_evidence_, abs=1e-5)
     for j in range(3):

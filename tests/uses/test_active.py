@@ -130,7 +130,7 @@ def test_a_batch_does_not_ask_the_same_twice(pool, model):
 def test_a_learner_asks_and_is_told(few, pool, monkeypatch):
     monkeypatch.setattr("bayespoint.uses.active._FEW", few)
     X, y = pool
-    learner = ActiveLearner(BayesPointClassifier("rbf", hyper_prior=None), X[:10], y[:10], random_state=0)
+    learner = ActiveLearner(BayesPointClassifier(4.0 * RBF(0.8)), X[:10], y[:10], random_state=0)
     free = np.arange(10, 400)
     sizes = []
     for _ in range(20):

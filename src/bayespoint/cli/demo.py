@@ -31,7 +31,7 @@ def run(picture: str | Path) -> int:
     rows, features = X_train.shape
     print(f"Breast cancer (scikit-learn): {rows} training rows, {len(X_test)} test rows, {features} features\n")
     models = {
-        "BayesPointClassifier()": make_pipeline(StandardScaler(), BayesPointClassifier()),
+        "BayesPointClassifier()": BayesPointClassifier(),
         "CalibratedClassifierCV(SVC())": make_pipeline(StandardScaler(), CalibratedClassifierCV(SVC())),
     }
     print(f"{'':32s}{'error':>8s}{'log loss':>10s}{'seconds':>9s}   predicted -> observed share of benign, by fifths")
@@ -42,10 +42,11 @@ def run(picture: str | Path) -> int:
         seconds = time.perf_counter() - start
         error = np.mean((p > 0.5) != y_test)
         print(f"{label:32s}{error:8.1%}{log_loss(y_test, p):10.4f}{seconds:9.2f}   {_calibration_line(y_test, p)}")
-    classifier = models["BayesPointClassifier()"][-1]
+    classifier = models["BayesPointClassifier()"]
     leave_one_out = classifier.loo_proba_[np.arange(len(y_train)), y_train]
-    print(f"\nkernel chosen by evidence        {classifier.kernel_}, bias {classifier.bias_:.3g}")
-    print(f"log-evidence of the labels       {classifier.log_evidence_:.2f}")
+    shares = ", ".join(f"{share:.2f} {name}" for name, share in classifier.weights_.items())
+    print(f"\nkernels, by labels left out      {shares}")
+    print(f"log-evidence of the heaviest     {classifier.log_evidence_:.2f}")
     print(f"leave-one-out log loss           {-np.mean(np.log(leave_one_out)):.4f} (training rows alone, no refit)")
     columns = [list(data.feature_names).index(name) for name in _FEATURES]
     _save(picture, y_test, probabilities, X_train[:, columns], y_train)

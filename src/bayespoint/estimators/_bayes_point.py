@@ -65,11 +65,14 @@ class BayesPointClassifier(KernelClassifier):
 
     Parameters
     ----------
-    kernel : None, {"rbf", "linear", "poly", "laplacian", "precomputed"}, callable or Kernel, default=None
-        None and names stand for an amplitude times that kernel, with the length scale starting at the spread of the
-        data. A function ``kernel(X, Z)`` returns a matrix of kernel values. Objects of
-        `sklearn.gaussian_process.kernels` are used as they are; one length scale a feature makes an ARD kernel. See
-        `bayespoint.kernels.Normalized` for unit length in feature space.
+    kernel : "auto", None, {"rbf", "linear", "poly", "laplacian", "precomputed"}, callable or Kernel, default="auto"
+        "auto" tunes several kernels (`bayespoint.kernels.table_kernels`) and weights them by the leave-one-out
+        densities of the labels. None is one Gaussian kernel that measures each column in its own spread; "auto" is the
+        same without an optimizer, in batches, on dask and for perceptrons. Both take tables as they are: frames with
+        text, categories, truth values and gaps. Names stand for an amplitude times that kernel in the units of the
+        columns, with the length scale starting at the spread of the data. A function ``kernel(X, Z)`` returns a matrix
+        of kernel values. Objects of `sklearn.gaussian_process.kernels` are used as they are; one length scale a feature
+        makes an ARD kernel. See `bayespoint.kernels.Normalized` for unit length in feature space.
     noise : float or "evidence", default=0.0
         Probability that a training label is flipped, in [0, 0.5).
     softness : float or "evidence", default=1.0
@@ -87,6 +90,10 @@ class BayesPointClassifier(KernelClassifier):
     optimizer : {"evidence"} or None, default="evidence"
         "evidence" maximises the log-evidence over the bias and every free parameter of the kernel, and over `noise`
         and `softness` where these are "evidence"; None keeps everything as given.
+    hyper_prior : {"weak"} or None, default="weak"
+        "weak" adds the log-density of a prior over log-parameters to what is maximised
+        (`bayespoint.tuning.weak_hyper_prior` has the figures), so that no ridge of the evidence is without an end; None
+        maximises the evidence alone. Kernel objects have none.
     max_rank : int, "auto" or None, default="auto"
         None works on the whole Gram matrix. A number stands for the training rows by at most so many of them
         (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,500 rows, with as
@@ -124,6 +131,17 @@ class BayesPointClassifier(KernelClassifier):
         Posterior; for more than two classes one each against the rest.
     log_evidence_ : float or None
         Log-evidence of the training labels by expectation propagation, summed over posteriors; None if it was not run.
+    log_posterior_ : float or None
+        What was maximised: the log-evidence and the log-density of the hyper-prior, beside that of its maximum.
+    kernels_ : dict of str to Kernel
+        The kernels that decide together, the heaviest first; only with ``kernel="auto"``.
+    weights_ : dict of str to float
+        Their weights, which sum to one.
+    members_ : list of BayesPointClassifier
+        Fitted classifiers with one of these kernels each, if there are several; what other attributes show is that of
+        the first.
+    member_weights_ : ndarray of shape (n_members,)
+        Their weights.
     approximation_ : Approximation or None
         Rank of the Gram matrix and the share of the prior variance that is left out, measured; None if it is exact.
     loo_proba_ : ndarray of shape (n_samples, n_classes)
@@ -278,8 +296,8 @@ class BayesPointClassifier(KernelClassifier):
         batches share: the features of a linear kernel, or landmarks, of which more are taken from each batch where
         those so far leave out too much of it, up to `max_rank` (500 if that is "auto"). The kernel stays as it is: that
         of an earlier `fit`, which tunes it, or as given, its length scale from the spread of the first batch. A stream
-        has one kernel: ``kernel="auto"`` is ``kernel=None`` there, and several that an earlier `fit` has mixed are
-        refused.
+        has one kernel: ``kernel="auto"`` is ``kernel=None`` there, and after a `fit` with several it goes on with the
+        heaviest, which is said.
 
         Parameters
         ----------

@@ -109,7 +109,12 @@ def _new_stream(recipe: Recipe, data: TrainingSet, points: Points) -> _Stream:
 def _stream_of(recipe: Recipe, fitted: Fitted) -> _Stream:
     """From an earlier fit or batch."""
     if fitted.alternatives:
-        raise InvalidProblemError("A stream has one kernel, this fit several: fit with kernel=None before it.")
+        warnings.warn(
+            f"A stream has one kernel: it goes on with the heaviest of {len(fitted.alternatives)}, "
+            f"'{fitted.model.name}'; fit with kernel=None before it to choose one for all rows.",
+            InferenceWarning,
+            stacklevel=4,
+        )
     if not all(posterior.engine.gives_evidence for posterior in fitted.posteriors):
         raise InvalidProblemError("partial_fit goes on from a Gaussian posterior: fit with engine='ep' before it.")
     model, view = Model(fitted.kernel, fitted.model.likelihood), fitted.view
