@@ -26,7 +26,7 @@ KERNEL = ConstantKernel(10.0) * RBF(2.0)
 
 
 def plain_variance(model: BayesPointClassifier, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """``k(x, x) - |plus k|^2`` by triangular products with the threads of BLAS: the way it was (positive precisions only)."""
+    """``k(x, x) - |plus k|^2`` by triangular products with the threads of BLAS: the way it was."""
     kernel, gaussian = model.fitted_.kernel, model.posterior_.gaussian
     parts = []
     for start in range(0, len(Z), 2048):
