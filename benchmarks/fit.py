@@ -86,10 +86,8 @@ def main() -> None:
         for name, model in rivals(rows, options.features).items():
             seconds[name], fitted = timed(lambda model=model, X=X, y=y: model.fit(X, y), options.repeats)
             ratio = seconds[name] / seconds["bayespoint"]
-            print(
-                f"  {rows:6,} rows  {name:34} {seconds[name]:7.2f} s  {ratio:6.2f} x  {log_loss(truth, fitted.predict_proba(new)):.4f}",
-                flush=True,
-            )
+            loss = log_loss(truth, fitted.predict_proba(new))
+            print(f"  {rows:6,} rows  {name:34} {seconds[name]:7.2f} s {ratio:7.2f} x  {loss:.4f}", flush=True)
     print("one kernel, row by row of the curve (20 features)")
     for rows in options.curve:
         X, y, new, truth = problem(rows, most, 20)

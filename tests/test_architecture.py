@@ -284,12 +284,9 @@ SURFACE = [
     "grams.pivoted_cholesky",
     "grams.view_by_features",
     "kernels.CallableKernel",
-<<<<<<< HEAD
     "kernels.Directions",
-=======
     "kernels.Features",
     "kernels.GroupedRBF",
->>>>>>> cross
     "kernels.Isometry",
     "kernels.Normalized",
     "kernels.OnFeatures",
@@ -303,13 +300,10 @@ SURFACE = [
     "kernels.kinds_of_columns",
     "kernels.linear_features",
     "kernels.make_kernel",
-<<<<<<< HEAD
     "kernels.spectral_leaf",
-    "kernels.wide_kernels",
-=======
     "kernels.table_kernel",
     "kernels.table_kernels",
->>>>>>> cross
+    "kernels.wide_kernels",
     "kernels.with_bias",
     "likelihoods.Hinge",
     "likelihoods.HingeSum",

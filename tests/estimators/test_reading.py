@@ -42,3 +42,26 @@ def test_a_failure_in_a_part_is_told(model, monkeypatch):
 
     with pytest.raises(ZeroDivisionError):
         model.fitted_.read(np.zeros((900, 2)), refuse)
+
+
+def test_a_users_function_is_never_called_by_two_threads_at_once(monkeypatch):
+    import threading
+
+    from bayespoint._core import threads
+    from bayespoint.estimators import _fitted
+
+    monkeypatch.setattr(threads, "blas_threads", lambda: 4)
+    monkeypatch.setattr(_fitted, "_VALUES", 1)
+    monkeypatch.setattr(_fitted, "_ROWS", 10)
+    seen = set()
+
+    def kernel(X, Z):
+        seen.add(threading.get_ident())
+        return X @ Z.T + 1.0
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2))
+    model = BayesPointClassifier(kernel, optimizer=None).fit(X, X[:, 0] > 0)
+    seen.clear()
+    model.predict_proba(rng.standard_normal((200, 2)))
+    assert seen == {threading.get_ident()}

@@ -13,7 +13,7 @@ from .._core.random import as_generator
 from .._core.threads import blas_threads_for, workers
 from .._core.typing import Array
 from ..grams import NewPoints, View
-from ..kernels import OnFeatures, kernel_values
+from ..kernels import CallableKernel, OnFeatures, kernel_values
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model
 from ._inputs import Points
@@ -173,7 +173,9 @@ class Fitted:
         def part(start: int, stop: int) -> tuple[Array, ...]:
             return function(self.at(rows[start:stop]).among_many(n))
 
-        with workers() as run:
+        parts_of_kernel = self.model.kernel.get_params().values()
+        is_users = any(isinstance(one, CallableKernel) for one in parts_of_kernel)  # which may not bear threads
+        with workers(1 if is_users else None) as run:
             found = list(run(part, ends[:-1], ends[1:]))
         return tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
 
