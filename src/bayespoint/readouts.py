@@ -137,7 +137,7 @@ def largest_probabilities(mean: Array, variance: Array) -> Array:
     >>> import numpy as np
     >>> from bayespoint.readouts import largest_probabilities
     >>> largest_probabilities(np.array([[1.0, 0.0, 0.0]]), np.ones((1, 3))).round(4)
-    array([[0.6337, 0.1832, 0.1832]])
+    array([[0.6337, 0.1831, 0.1831]])
     """
     sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     low, high = (mean - 7 * sd).max(axis=1), (mean + 7 * sd).max(axis=1)

@@ -41,7 +41,7 @@ class EvidenceSurfaceDisplay:
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.plots import EvidenceSurfaceDisplay
     >>> X, y = make_moons(40, noise=0.2, random_state=0)
-    >>> model = BayesPointClassifier().fit(X, y)
+    >>> model = BayesPointClassifier(None).fit(X, y)
     >>> display = EvidenceSurfaceDisplay.from_estimator(model, X, y, n_points=5)
     >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
     ('amplitude', 'length scale')

@@ -92,7 +92,7 @@ def evidence_surface(
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.uses import evidence_surface
     >>> X, y = make_moons(30, noise=0.2, random_state=0)
-    >>> surface = evidence_surface(BayesPointClassifier().fit(X, y), X, y, n_points=3)
+    >>> surface = evidence_surface(BayesPointClassifier(None).fit(X, y), X, y, n_points=3)
     >>> surface.names, surface.log_evidence.shape
     (('amplitude', 'length scale'), (3, 3))
     """

@@ -195,7 +195,7 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
     >>> y = np.where(X[:, 0] > 0, "right", "left")
     >>> wrong = np.argsort(np.abs(np.abs(X[:, 0]) - 1))[:3]  # well inside their class
     >>> y[wrong] = np.where(y[wrong] == "left", "right", "left")
-    >>> errors = find_label_errors(BayesPointClassifier(noise="evidence", softness=0).fit(X, y))
+    >>> errors = find_label_errors(BayesPointClassifier(None, noise="evidence", softness=0).fit(X, y))
     >>> set(errors.rows[:3]) == set(wrong)
     True
     """
