@@ -103,7 +103,7 @@ def walks(rows: int) -> dict[str, Walk]:
     blocks = da.from_array(X, chunks=(half, -1)), da.from_array(y, chunks=half)
 
     def point() -> BayesPointClassifier:
-        return BayesPointClassifier(random_state=0)
+        return BayesPointClassifier("rbf", random_state=0)
 
     def first_batch(model: BayesPointClassifier) -> BayesPointClassifier:
         return model.partial_fit(X[:half], y[:half], classes=[0, 1])

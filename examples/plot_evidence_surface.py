@@ -12,7 +12,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.plots import EvidenceSurfaceDisplay
 
 X, y = make_moons(60, noise=0.3, random_state=0)
-model = BayesPointClassifier().fit(X, y)
+model = BayesPointClassifier(None).fit(X, y)
 print(f"chosen: {model.kernel_}, log-evidence {model.log_evidence_:.2f}")
 
 EvidenceSurfaceDisplay.from_estimator(model, X, y, parameters=("amplitude", "length scale"))

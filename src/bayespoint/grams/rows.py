@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -172,6 +172,8 @@ class RowPoints:
     rows: KernelRows
     Z: Matrix
     _kept: list[Any] = field(default_factory=lambda: [None, None], repr=False)
+
+    asked: ClassVar[int] = 0  # many are asked for as few are
 
     def __post_init__(self) -> None:
         Z = self.Z
