@@ -32,6 +32,7 @@ from bayespoint import BayesPointClassifier
 from tables import nominal
 
 ROWS_OF_A_PROCESS, CLASSES_OF_A_PROCESS = 500, 5  # more rows or classes take GaussianProcessClassifier minutes a fit
+CLASSES_OF_CATBOOST = 10  # with 19 (soybean, 35 columns of text) a fit took more than twenty minutes
 GAP = "missing"
 
 
@@ -177,7 +178,7 @@ def gaussian_process(X: pd.DataFrame) -> Any:
 
 METHODS = {
     "bayespoint": Method("bayespoint", ours, "bayespoint"),
-    "catboost": Method("CatBoost", catboost, "catboost"),
+    "catboost": Method("CatBoost", catboost, "catboost", most_classes=CLASSES_OF_CATBOOST),
     "forest": Method("random forest", random_forest),
     "boosting": Method("HistGradientBoosting", gradient_boosting),
     "logistic": Method("LogisticRegressionCV", logistic_regression),

@@ -60,7 +60,8 @@ def curve(name: str, repeat: int, strategy: str, queries: int) -> list[float]:
     X, y = load(name)
     first, pool, test = split(y, np.random.default_rng(repeat))
     rng = np.random.default_rng(1000 + repeat)
-    learner = ActiveLearner(BayesPointClassifier(), X[first], y[first], random_state=rng)
+    model = BayesPointClassifier("rbf", hyper_prior=None, calibration=None)
+    learner = ActiveLearner(model, X[first], y[first], random_state=rng)
     scores = [learner.model.score(X[test], y[test])]
     for _ in range(queries):
         asked = learner.ask(X[pool]) if strategy == "asked for" else rng.integers(len(pool), size=1)

@@ -1,11 +1,12 @@
 """Small tables: the defaults beside CatBoost and five other peers on 26 sets with text, gaps and numbers.
 
-Ten divisions of each set into at most 1,000 rows to learn from and at most 3,000 to be tested on (the customary ones of
-the ten numeric sets, stratified ones of the 16 tables). All methods choose their settings by the training rows; those
-that want numbers get one-hot text, medians and standardised columns. GaussianProcessClassifier learns from 500 rows and
-is not asked where there are more than five classes; it then has no rank there. Ranks and wins are of means over
-divisions. Every second set, in the order of names, is there to choose settings of ours by, the others to report.
-The calibration error is that of the most probable class, in ten bins of equal width. No paper: all figures are ours.
+Five divisions of each set into at most 1,000 rows to learn from and at most 3,000 to be tested on (the customary ones
+of the ten numeric sets, stratified ones of the 16 tables). All methods choose their settings by the training rows;
+those that want numbers get one-hot text, medians and standardised columns. GaussianProcessClassifier learns from 500
+rows and is not asked where there are more than five classes, CatBoost not on the 19 of soybean, where a fit takes it
+more than twenty minutes; they then have no rank there. Ranks and wins are of means over divisions. Every second set,
+in the order of names, is there to choose settings of ours by, the others to report. The calibration error is that of
+the most probable class, in ten bins of equal width. No paper: all figures are ours.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ DATA = (
     "waveform",
     "yeast",
 )
-MINUTES = 300
-DIVISIONS = 10
+MINUTES = 60
+DIVISIONS = 5
 OURS, RIVAL = "bayespoint", "catboost"
 MEASURES = {"log_loss": "log loss", "calibration": "calibration error", "error": "error"}
 HALVES = {"choosing": CHOOSING, "reporting": REPORTING}
