@@ -28,6 +28,7 @@ ALL = {
     "margin": ["margin.py"],
     "mnist": ["mnist.py"],
     "low_rank": ["low_rank.py"],
+    "defaults": ["defaults.py"],
     "fit": ["fit.py"],
     "predict": ["predict.py"],
     "streaming": ["streaming.py"],

@@ -101,7 +101,8 @@ def test_methods_take_text_gaps_and_words_never_seen(name):
 def test_too_many_classes_are_refused_with_the_reason():
     assert "6 classes" in peers.METHODS["process"].refusal(np.arange(6))
     assert not peers.METHODS["process"].refusal(np.arange(5))
-    assert not peers.METHODS["catboost"].refusal(np.arange(50))
+    assert "19 classes" in peers.METHODS["catboost"].refusal(np.arange(19))
+    assert not peers.METHODS["forest"].refusal(np.arange(50))
 
 
 def test_a_process_sees_few_of_many_rows(monkeypatch):
