@@ -54,7 +54,8 @@ def unmeasured(monkeypatch):
         ({250: [1.0, 0.5, 0.5, 0.5], 750: [2.0, 2.0, 2.0]}, 750),
         ({250: [0.1, 2.0, 2.0, 0.9], 750: [2.0, 2.0, 2.0]}, 750),  # trials on the small ones disagree
         ({250: [1.0], 750: [0.8, 0.9, 0.8]}, 3000),
-        ({250: [1.0], 750: [2.0, 2.0, 0.8]}, 1000),
+        ({250: [1.0], 750: [2.0, 2.0, 0.8]}, 3000),  # trials on the large ones disagree
+        ({250: [1.0], 750: [1.3, 1.3, 1.3]}, 3000),  # too little to count on
         ({250: [0.01]}, 3000),  # no more trials on a busy machine
     ],
 )
@@ -175,3 +176,14 @@ def test_engines_leave_the_threads_as_they_were(engine, two_threads):
     with pytest.raises(ValueError, match="Version space is empty"):
         engine.infer(Problem(np.ones((2, 2)), [1, -1], Step()), rng=0)
     assert blas_threads() == two_threads
+
+
+def test_few_columns_of_many_rows_are_little_work(monkeypatch):
+    """A square matrix that is as much work decides; a rank beyond the rows changes nothing."""
+    seen = []
+    monkeypatch.setattr(_threads, "_threads_pay_from", lambda: seen.append("asked") or 3000)
+    for rows, rank, asks in ((1000, 20, False), (1000, 500, True), (1000, 2000, True), (1000, None, True)):
+        seen.clear()
+        with _threads.blas_threads_for(rows, rank):
+            pass
+        assert bool(seen) == asks

@@ -25,15 +25,17 @@ from threadpoolctl import ThreadpoolController
 __all__ = ["blas_threads", "blas_threads_for", "threads_pay_from", "workers"]
 
 _SMALL, _LARGE = 250, 750  # rows of the matrices on which threads are tried
-_WARY = 1000  # where the trials disagree: one thread costs a factor there, threads on a busy machine cost many
-_HUGE = 3000  # from which threads are left as they are, tried or not
+_HUGE = 3000  # from which threads are left as they are; below, one thread costs a factor, and threads in vain many
 _TRIALS = 3
+_GAIN = 1.5  # times as fast a decomposition must be for threads to pay: other work gains less from them
 _RUINOUS = 20  # times as slow: a single trial says it all, and more of them would take long
 
 
 @contextmanager
-def blas_threads_for(rows: int) -> Iterator[None]:
-    """Work on matrices with that many rows: with a single BLAS thread if they are few."""
+def blas_threads_for(rows: int, rank: int | None = None) -> Iterator[None]:
+    """Work on matrices with that many rows, and columns if fewer: with a single BLAS thread if that is little."""
+    if rank is not None and rank < rows:
+        rows = round((rows * rank**2) ** (1 / 3))  # a square matrix that is as much work
     if rows >= _HUGE or (rows >= _SMALL and rows >= _threads_pay_from()):
         yield
         return
@@ -45,13 +47,12 @@ def threads_pay_from(seconds: Callable[[int, bool], float]) -> int:
     """Rows from which BLAS threads pay, by the seconds of a decomposition of some rows, with one thread or with all."""
 
     def outcomes(rows: int) -> set[bool]:
-        return {seconds(rows, True) > seconds(rows, False) for _ in range(_TRIALS)}
+        return {seconds(rows, True) > _GAIN * seconds(rows, False) for _ in range(_TRIALS)}
 
     if seconds(_SMALL, False) > _RUINOUS * seconds(_SMALL, True):  # the first, which starts the threads, too
         return _HUGE
-    large = outcomes(_LARGE)
-    if large != {True}:
-        return _HUGE if large == {False} else _WARY
+    if outcomes(_LARGE) != {True}:
+        return _HUGE
     return _SMALL if outcomes(_SMALL) == {True} else _LARGE
 
 
@@ -83,11 +84,11 @@ def workers(n_jobs: int | None = None) -> Iterator[Callable[..., Iterable[Any]]]
 
 
 def _threads_pay_from() -> int:
-    """As measured by whoever needs it first and has several threads; who has one is told the wary answer."""
+    """As measured by whoever needs it first and has several threads; who has one is told the largest."""
     with _measuring:
         if not _measured:
             if blas_threads() == 1:
-                return _WARY
+                return _HUGE
             _measured.append(threads_pay_from(_decomposition_seconds))
         return _measured[0]
 

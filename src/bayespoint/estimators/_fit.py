@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .._core.random import as_generator
+from .._core.threads import blas_threads_for
 from .._core.typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
@@ -33,6 +34,7 @@ from ._validation import TrainingSet
 __all__ = ["Prepared", "Recipe", "choose", "conclude", "infer_posteriors", "prepare", "search", "seen_by_prior"]
 
 _CHECKED = 2000  # rows at the most on which a kernel is tested for being one
+_HELD = 10**9  # rows for which threads are left as they are
 _SHARE = 0.05  # of a mixture, below which a model is left out
 _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
 _CLIMBED = 4000  # the same where landmarks stand for the rows
@@ -150,10 +152,12 @@ def _climb_once(
     """The same on so many landmarks; features of tables are worked out once."""
     kernel, features = without_features(ready.model.kernel)
     plain = replace(ready.model, kernel=kernel)
-    part = _part(recipe, ready._replace(model=plain), weights, landmarks, features)
-    if not part[0].is_exact:  # others will be inferred again
-        options = options | {"engine": replace(options["engine"], tolerance=max(options["engine"].tolerance, _ROUGH))}
-    best = recipe.climb(plain, *part, **options)
+    with blas_threads_for(len(ready.data.y)):
+        part = _part(recipe, ready._replace(model=plain), weights, landmarks, features)
+        if not part[0].is_exact:  # others will be inferred again
+            tolerance = max(options["engine"].tolerance, _ROUGH)
+            options = options | {"engine": replace(options["engine"], tolerance=tolerance)}
+        best = recipe.climb(plain, *part, **options)
     view = best.view
     if features is not None and view.is_exact and view.X.shape[0] == len(ready.data.y):
         view = view.over(ready.points.X)
@@ -189,12 +193,14 @@ def infer_posteriors(
     start: Candidate | None = None,
 ) -> Candidate:
     """The posteriors of a model whose hyper-parameters stand."""
-    view = recipe.view(model.kernel, ready.points.X, ready.engine) if view is None else view
     data, options = ready.data, {"rng": rng, "n_jobs": recipe.n_jobs, "start": start}
     engine = ready.engine
-    if isinstance(engine, EP) and not view.is_exact:  # sites need not be nearer than the landmarks are
-        engine = replace(engine, tolerance=max(engine.tolerance, _NEAR))
-    found = infer_candidate(model, view, data.targets, data.weights, engine, **options)
+    few = len(data.y) if isinstance(engine, EP) else _HELD  # samplers have chains for threads of their own
+    with blas_threads_for(few):
+        view = recipe.view(model.kernel, ready.points.X, engine) if view is None else view
+        if isinstance(engine, EP) and not view.is_exact:  # sites need not be nearer than the landmarks are
+            engine = replace(engine, tolerance=max(engine.tolerance, _NEAR))
+        found = infer_candidate(model, view, data.targets, data.weights, engine, **options)
     for posterior in found.posteriors:
         if isinstance(posterior, SampledPosterior):
             warn_if_poor(posterior)

@@ -287,7 +287,7 @@ class _Climb:
         self.last = None
         settings: dict[str, Any] = {"bounds": model.bounds, "callback": self.after_iteration, "options": options}
         try:
-            with blas_threads_for(len(self.data[1][0])):
+            with blas_threads_for(len(self.data[1][0]) if self.data[0].is_exact else 0):  # few landmarks: little to do
                 if theta.size:
                     start = np.clip(theta, *model.bounds.T)
                     minimize(self.negative_evidence, start, (model, engine), "L-BFGS-B", jac=True, **settings)

@@ -82,7 +82,7 @@ class EP(Engine):
         sites = nothing = Sites(*np.zeros((2, problem.size)))
         if start is not None:
             sites = Sites(start.tau / rows.copies, start.nu / rows.copies)
-        with blas_threads_for(problem.size):
+        with blas_threads_for(problem.size, problem.gram.rank):
             state = evaluate(rows, sites) or evaluate(rows, nothing)  # from a bad start back to the prior
             assert state is not None
             state, sweeps = settle(rows, state, self.tolerance, self.max_sweeps, self.memory)
