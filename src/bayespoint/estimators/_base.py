@@ -27,7 +27,7 @@ from ..tuning.limits import warn_at_bounds
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
 from ._fit import Recipe, conclude, prepare, search
-from ._fitted import Fitted
+from ._fitted import Fitted, mixed_latent
 from ._partitions import fit_partitions, is_dask
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
@@ -140,7 +140,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self.classes_[most_probable]
 
     def latent(self, X: Any) -> Latent:
-        """Posterior mean and variance of the latent function.
+        """Posterior mean and variance of the latent function; those of the mixture, where several models decide.
 
         Parameters
         ----------
@@ -153,7 +153,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
             (n_samples, n_classes).
         """
-        return self._require_fit().latent(check_inputs(self, X))
+        parts = self._parts()
+        rows = check_inputs(self, X)
+        return mixed_latent([(one.fitted_.latent(rows), weight) for one, weight in parts])
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> Array:
         """Functions drawn from the posterior, at the rows of X jointly.

@@ -28,7 +28,7 @@ from ..tuning.climb import Candidate, Model, maximise_evidence
 from ..tuning.priors import weak_hyper_prior
 from ._base import KernelClassifier, named_engine, step_probabilities
 from ._fit import Recipe
-from ._fitted import Fitted, mixed_latent
+from ._fitted import Fitted
 from ._relevance import FeatureRelevance, relevances
 from ._streaming import can_stream, learn_batch
 from ._validation import (
@@ -267,24 +267,6 @@ class BayesPointClassifier(KernelClassifier):
         parts = self._parts()
         rows = check_inputs(self, X)
         return to_the_power(np.sum([weight * one._proba(rows) for one, weight in parts], axis=0), self.fitted_.power)
-
-    def latent(self, X: Any) -> Latent:
-        """Posterior mean and variance of the latent function; those of the mixture, where several kernels decide.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        Latent
-            Named tuple ``(mean, variance)`` of arrays of shape (n_samples,), with more than two classes
-            (n_samples, n_classes).
-        """
-        parts = self._parts()
-        rows = check_inputs(self, X)
-        return mixed_latent([(one.fitted_.latent(rows), weight) for one, weight in parts])
 
     @available_if(can_stream)
     def partial_fit(

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.gaussian_process.kernels import ConstantKernel, Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
+from ._around import AroundKernel
 from .values import kernel_values
 
 __all__ = ["CallableKernel", "Normalized", "Precomputed", "amplitude"]
@@ -113,7 +114,7 @@ class Precomputed(_NoHyperparameters):
         return np.full(len(X), self.self_similarity)
 
 
-class Normalized(Kernel):
+class Normalized(AroundKernel):
     """``k(x, z) / sqrt(k(x, x) k(z, z))``: every point has unit length in feature space.
 
     Parameters
@@ -133,37 +134,6 @@ class Normalized(Kernel):
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of this kernel and, with `deep`, of the inner one."""
-        params = {"kernel": self.kernel}
-        if deep:
-            params.update((f"kernel__{name}", value) for name, value in self.kernel.get_params().items())
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Those of the inner kernel."""
-        return [
-            Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self.kernel.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Array:
-        """Log-parameters of the inner kernel."""
-        theta: Array = self.kernel.theta
-        return theta
-
-    @theta.setter
-    def theta(self, theta: Array) -> None:
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> Array:
-        """Log-bounds of the inner kernel."""
-        bounds: Array = self.kernel.bounds
-        return bounds
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and bool(self.kernel == other.kernel)
@@ -197,10 +167,6 @@ class Normalized(Kernel):
     def diag(self, X: Any) -> Array:
         """One for every point."""
         return np.ones(len(X))
-
-    def is_stationary(self) -> bool:
-        """Whether the inner kernel is."""
-        return bool(self.kernel.is_stationary())
 
     def __repr__(self) -> str:
         return f"Normalized({self.kernel})"

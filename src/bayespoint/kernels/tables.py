@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Hyperparameter, Kernel, Sum
 
 from .._core.typing import Array
+from ._around import AroundKernel
 
 __all__ = ["GroupedRBF", "OnFeatures", "with_features", "without_features"]
 
@@ -75,7 +76,7 @@ class GroupedRBF(RBF):
         return f"GroupedRBF(length_scale=[{', '.join(f'{scale:.3g}' for scale in self.length_scale)}])"
 
 
-class OnFeatures(Kernel):
+class OnFeatures(AroundKernel):
     """A kernel of the features of a table's columns instead of the columns themselves.
 
     Parameters
@@ -102,38 +103,9 @@ class OnFeatures(Kernel):
         self.kernel = kernel
         self.features = features
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of this kernel and, with `deep`, of the inner one."""
-        params = {"kernel": self.kernel, "features": self.features}
-        if deep:
-            params.update((f"kernel__{name}", value) for name, value in self.kernel.get_params().items())
-        return params
-
     def clone_with_theta(self, theta: Any) -> OnFeatures:
         """The same with other log-parameters; the features are shared."""
         return OnFeatures(self.kernel.clone_with_theta(theta), self.features)
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Those of the inner kernel."""
-        inner = self.kernel.hyperparameters
-        return [Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements) for h in inner]
-
-    @property
-    def theta(self) -> Array:
-        """Log-parameters of the inner kernel."""
-        theta: Array = self.kernel.theta
-        return theta
-
-    @theta.setter
-    def theta(self, theta: Array) -> None:
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> Array:
-        """Log-bounds of the inner kernel."""
-        bounds: Array = self.kernel.bounds
-        return bounds
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Kernel values, and their gradient in `theta` if asked for."""
@@ -143,10 +115,6 @@ class OnFeatures(Kernel):
         """Kernel value of each row with itself."""
         diag: Array = self.kernel.diag(self.features(X))
         return diag
-
-    def is_stationary(self) -> bool:
-        """Whether the inner kernel is."""
-        return bool(self.kernel.is_stationary())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OnFeatures) and self.features == other.features and bool(self.kernel == other.kernel)

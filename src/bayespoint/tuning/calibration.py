@@ -38,8 +38,8 @@ def power_of(proba: Array, y: Array, weights: Array | None = None) -> float:
 
     Leave-one-out probabilities know the hyper-parameters that were chosen with the label in, the more so the more there
     is left to explain: a gain below ``1.5 + 20 (loss - 0.1)`` nats, `loss` the leave-one-out log loss if that is above
-    0.1, is none. A larger one is the mark of labels almost free of noise, for which the boundary is too soft. Measured:
-    of 39 divisions of 13 tables 11 gained (thyroid .087 to .071, car .067 to .062, mushroom .009 to .006).
+    0.1, is none. A larger one is the mark of labels almost free of noise, for which the boundary is too soft. In
+    trials on 39 divisions of 13 tables ten had such a gain, and nine of these were better for it on test rows.
 
     Parameters
     ----------
