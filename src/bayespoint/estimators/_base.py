@@ -28,6 +28,7 @@ from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
 from ._fit import Recipe, conclude, prepare, search
 from ._fitted import Fitted, mixed_latent
+from ._linear_weights import ShowsWeights
 from ._partitions import fit_partitions, is_dask
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
@@ -64,7 +65,7 @@ def step_probabilities(likelihood: Any, latent: Latent) -> Array:
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
-class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels.
 
     `fitted_` is all that a fit found (see `bayespoint.estimators.Fitted`); other fitted attributes show parts of it.
@@ -72,7 +73,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     kernel: Any
     bias: float
-    optimizer: str | None
+    optimizer: Any
     class_weight: Any
     n_restarts: int
     max_rank: int | str | None
@@ -138,6 +139,22 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def latent(self, X: Any) -> Latent:
         """Posterior mean and variance of the latent function; those of the mixture, where several models decide.
@@ -270,8 +287,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _recipe(self) -> Recipe:
         """What the settings say, once they have been checked: the first word of every kind of fit; subclasses add."""
-        if self.optimizer not in ("evidence", None):
-            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
+        climbs = self.optimizer if callable(self.optimizer) else None
+        if climbs is None and self.optimizer not in ("evidence", None):
+            raise InvalidProblemError(f"optimizer must be 'evidence', None or a function, got {self.optimizer!r}.")
         if not isinstance(self.n_restarts, Integral) or isinstance(self.n_restarts, bool) or self.n_restarts < 0:
             raise InvalidProblemError(f"n_restarts must be a whole number of at least 0, got {self.n_restarts!r}.")
         if not (isinstance(self.bias, Real) and 0 <= float(self.bias) < np.inf):
@@ -284,6 +302,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             engine=self._engine,
             search=search,
             climb=maximise_evidence,
+            optimizer=climbs,
             tunes=self.optimizer is not None,
             n_restarts=self.n_restarts,
             is_weighted=self.class_weight is not None,

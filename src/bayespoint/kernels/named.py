@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern, Sum
+from sklearn.gaussian_process.kernels import RBF, CompoundKernel, ConstantKernel, DotProduct, Kernel, Matern, Sum
 
 from .._core.typing import Array, Matrix
 from ..exceptions import InvalidProblemError
@@ -47,6 +47,10 @@ def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None, nominal: S
     >>> make_kernel("linear", np.eye(3))
     1**2 * DotProduct(sigma_0=0)
     """
+    if isinstance(kernel, CompoundKernel):
+        raise InvalidProblemError(
+            "kernel cannot be a CompoundKernel, which is several kernels side by side: pass one of them, or their sum."
+        )
     if isinstance(kernel, Kernel):
         return kernel.clone_with_theta(kernel.theta)
     if kernel is None and not sparse.issparse(X):
