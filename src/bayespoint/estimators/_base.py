@@ -21,6 +21,7 @@ from ..engines import EP, Engine
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.views import may_take_landmarks
+from ..kernels.named import takes_objects
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model, maximise_evidence
 from ..tuning.limits import warn_at_bounds
@@ -308,6 +309,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             is_weighted=self.class_weight is not None,
             pairwise=self._pairwise,
             takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
+            takes_objects=takes_objects(self.kernel),
             scales_by_rows=self.kernel is None or by_name in ("rbf", "laplacian"),
             max_rank=self._rank_limit,
             n_jobs=self.n_jobs,

@@ -65,6 +65,7 @@ class Recipe:
     linear_from: int = 1000  # rows from which a linear kernel is worked on by its features, if these are few
     climbs_on_sample: bool = False  # whether the kernel is chosen on a sample where there are many rows
     takes_tables: bool = False  # whether nominal columns are welcome
+    takes_objects: bool = False  # whether the kernel takes anything but vectors
     takes_gaps: bool = False  # whether missing values are
     members: Callable[[TrainingSet, Model], list[Model]] | None = None  # models to mix, where there are to be several
     probabilities: Callable[[Model, Latent], Array] | None = None  # of the classes, from moments of the latent
