@@ -408,7 +408,7 @@ def test_a_certificate_reads_well():
     assert str(by_hand()) == (
         "Certificate at confidence 95 %\n"
         "  error of the classifier   <= 0.2469 (the Bayes point, which is the vote of the posterior)\n"
-        "  a test set of 200 rows    <= 0.0312 (if it had the training error of the draws)\n"
+        "  a test set of 200 rows    <= 0.0311 (if it had the training error of the draws)\n"
         "  mean error of a draw      <= 0.1235\n"
         "    training error 0.0123, divergence 11.1 nats, 200 rows\n"
         "  rests on: a prior fixed before the data\n"

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
+from bayespoint import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, load, save
 from bayespoint.bounds import disintegrated_bound
 from bayespoint.engines import Billiard
 from bayespoint.estimators import CertifiedDraw, updated
@@ -86,6 +86,13 @@ def test_a_draw_is_kept(draw, model, moons):
     assert (
         np.abs(model.certified_draw(2, prior_fraction=0.5).decision_function(X) - draw.decision_function(X)).max() > 0
     )
+
+
+def test_a_file_holds_the_draw_and_its_bound(draw, moons, tmp_path):
+    save(draw, tmp_path / "draw")
+    other = load(tmp_path / "draw")
+    np.testing.assert_array_equal(other.predict_proba(moons[0]), draw.predict_proba(moons[0]))
+    assert str(other.certificate_) == str(draw.certificate_)
 
 
 def test_several_kernels_give_way_to_one(moons):

@@ -117,7 +117,7 @@ def _drawn(
     coordinates = [posterior.gaussian.coordinates for posterior in fitted.posteriors]
     draw = draw_by_bound(priors, coordinates, features, wrong, delta, rng, is_learned=is_learned)
     taken = f"the posterior takes {100 * draw.share:.0f} % of what the rows of the bound say"
-    constant = 1 - np.bincount(codes).max() / len(codes)
+    constant = 1 - float(np.bincount(codes).max()) / len(codes)
     result = Certificate(
         draw.bound, None, len(rows), delta, f"{basis}; {taken}", constant_error=constant, kind="disintegrated"
     )
