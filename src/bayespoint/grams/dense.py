@@ -282,6 +282,11 @@ class DenseGaussian(WithTriangle):
         basis = blas.dgemm(1.0, spanned, vectors[:, kept] / np.sqrt(values[kept]))
         return np.asarray(blas.dtrmm(1.0, self.plus, basis, lower=1, trans_a=1, overwrite_b=1))
 
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """By few columns, where these do."""
+        root = self.plus.T if self.short_root is None else self.short_root
+        return root, self.minus if self.minus.shape[1] else None
+
     def jointly_at(self, new: DensePoints) -> tuple[Array, Array]:
         return new.cross @ self.alpha, new.among - self._explained_jointly(np.asfortranarray(new.cross.T))
 

@@ -269,6 +269,10 @@ class FactorGaussian(WithTriangle):
         variance = own + np.einsum("ij,ij->j", left, left)
         return new.features @ self.centre, above_rounding(variance, new.diag)
 
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """All of the features' variance, and what is left of it."""
+        return np.eye(len(self.centre)), self.root.T
+
     def jointly_at(self, new: FeaturePoints) -> tuple[Array, Array]:
         left = blas.dtrmm(1.0, self.root, new.features.T, lower=1)
         return new.features @ self.centre, new.among - new.features @ new.features.T + left.T @ left

@@ -22,6 +22,7 @@ from .._core.random import as_generator
 from .._core.typing import Array
 from ..exceptions import InferenceWarning
 from ..kernels import by_differences, contract_gradient, kernel_values, linear_features, spectral_leaf
+from ..kernels.tables import without_features
 from .cholesky import pivoted_cholesky
 from .dense import Dense, DensePoints
 from .factor import FeaturePoints, LowRank
@@ -97,6 +98,13 @@ class View(Protocol):
         """The map from new points to the form in which posteriors of such Gram matrices take them."""
         ...
 
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """Points P and a matrix T with ``r = T'k(P, z)``, kernel values or features of a point z.
+
+        They are in the form in which the kernel sees them: features, if it makes any.
+        """
+        ...
+
     def over(self, X: Any) -> View:
         """The same for other points."""
         ...
@@ -156,6 +164,10 @@ class _WholeKernel:
     is_exact: ClassVar[bool] = True
     has_coordinates: ClassVar[bool] = False
     saw_rows: ClassVar[bool] = False
+
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """The points as they are."""
+        return _as_seen(kernel, self.X), None
 
     def over(self, X: Any) -> Self:
         """The same for other points."""
@@ -221,6 +233,10 @@ class Linear(_WholeKernel):
         """New points by their features."""
         return lambda Z: FeaturePoints(_linear(kernel, Z))
 
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """The origin and a step along each feature."""
+        return _linear_span(kernel, self.X)
+
     def grown(self, kernel: Kernel, **options: Any) -> Linear:
         """Nothing is left out that could be added."""
         return self
@@ -276,6 +292,10 @@ class Range:
     def mapped(self, function: Callable[[Any], Any], X: Any) -> Range:
         """The same in other coordinates of the inputs, in which the points are `X`."""
         return self.over(X)
+
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """The origin and a step along each direction."""
+        return _linear_span(kernel, self.X, self.most)
 
     def grown(self, kernel: Kernel, **options: Any) -> Range:
         """The directions are those of the kernel, and stay."""
@@ -351,6 +371,12 @@ class Landmarks:
     def over(self, X: Any) -> Landmarks:
         """The same for other points."""
         return replace(self, X=X)
+
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """The landmarks: no other point is needed."""
+        triangle = self._triangle(kernel)
+        inverse: Array = solve_triangular(triangle, np.eye(len(triangle)), lower=True)
+        return _as_seen(kernel, self.landmarks), inverse.T
 
     def mapped(self, function: Callable[[Any], Any], X: Any) -> Landmarks:
         """The same in other coordinates of the inputs, in which the points are `X`."""
@@ -544,6 +570,27 @@ def _leading(kernel: Kernel, X: Any, linear_from: int, rough: int | None) -> Ran
         return Range(X, _FEW_DIRECTIONS)
     few = len(spectral.variances) + 1 < n and (linear_from < n or spectral.beside > 0)
     return Range(X) if few else None
+
+
+def _as_seen(kernel: Kernel, X: Any) -> Any:
+    """Points as the kernel sees them."""
+    _, features = without_features(kernel)
+    return X if features is None else features(X)
+
+
+def _linear_span(kernel: Kernel, X: Any, most: int | None = None) -> tuple[Any, Array | None]:
+    """With ``k(z, 0) = c`` and ``k(z, e_j) - c = a_j z_j``, features are ``sqrt(a_j) z_j`` and ``sqrt(c)``."""
+    plain, _ = without_features(kernel)
+    width = _as_seen(kernel, X[:1]).shape[1]
+    count = width - 1 if spectral_leaf(plain) else width  # what is beside all directions is in no feature
+    count = count if most is None else min(count, most)
+    points = np.eye(count + 1, width, k=-1)
+    values = kernel_values(plain, points, points)
+    constant, slopes = values[0, 0], np.diagonal(values)[1:] - values[0, 0]
+    change = np.vstack([-np.ones(count), np.eye(count)]) / np.sqrt(slopes)
+    if constant:
+        change = np.column_stack([change, np.r_[1.0, np.zeros(count)] / np.sqrt(constant)])
+    return points, change
 
 
 def _linear(kernel: Kernel, X: Any, most: int | None = None) -> Array:
