@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ex
 
 from .. import readouts
 from .._core.random import as_generator
+from .._core.settings import is_named
 from .._core.typing import Array, RandomState
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
@@ -22,7 +24,7 @@ from ..posteriors import Latent
 from ..problem import Weights
 from ..tuning.averaging import plausible_candidates
 from ..tuning.climb import Candidate, Model, is_no_better_than_a_coin, maximise_evidence
-from ._base import KernelClassifier, named_engine
+from ._base import KernelClassifier
 from ._fit import Recipe
 from ._fitted import Fitted
 from ._validation import TrainingSet, check_inputs
@@ -31,14 +33,6 @@ if TYPE_CHECKING:
     from ..evidence import Estimate
 
 __all__ = ["BayesianSVC"]
-
-_ENGINES = {  # names at the border stand for engines with their default settings
-    "ep": "EP",
-    "laplace": "Laplace",
-    "sample": "Billiard",
-    "billiard": "Billiard",
-    "elliptical-slice": "EllipticalSlice",
-}
 
 
 class BayesianSVC(KernelClassifier):
@@ -144,6 +138,14 @@ class BayesianSVC(KernelClassifier):
     >>> bool(model.score(X, y) > 0.85)
     True
     """
+
+    _engine_names: ClassVar[Mapping[str, str]] = {
+        "ep": "EP",
+        "laplace": "Laplace",
+        "sample": "Billiard",
+        "billiard": "Billiard",
+        "elliptical-slice": "EllipticalSlice",
+    }
 
     def __init__(
         self,
@@ -296,7 +298,7 @@ class BayesianSVC(KernelClassifier):
         )
 
     def _gamma(self, X: Any, weights: Weights | None) -> float:
-        if isinstance(self.gamma, str) and self.gamma in ("scale", "auto"):
+        if is_named(self.gamma, "scale", "auto"):
             if self.gamma == "auto":
                 return 1.0 / X.shape[1]
             share = np.ones(X.shape[0]) if weights is None else weights.total
@@ -325,18 +327,12 @@ class BayesianSVC(KernelClassifier):
             raise InvalidProblemError(f"coef0 must be at least 0 and finite, got {self.coef0!r}.")
         if self.average and self.optimizer is None:
             raise InvalidProblemError("average=True needs hyper-parameters to average over: set optimizer='evidence'.")
-        named_engine(self.engine, _ENGINES)
-        named = isinstance(self.kernel, str) and self.kernel in ("rbf", "poly")
         return replace(
             recipe,
             climb=self._climb,
-            scales_by_rows=named and isinstance(self.gamma, str) and self.gamma == "scale",
+            scales_by_rows=is_named(self.kernel, "rbf", "poly") and is_named(self.gamma, "scale"),
             climbs_on_sample=self.evidence != "naive",  # draws of the normaliser take all labels at once
         )
-
-    def _engine(self, model: Model, data: TrainingSet) -> Any:
-        is_free = isinstance(self.engine, str) and self.engine == "sample"
-        return named_engine(self._sampler(model, data) if is_free else self.engine, _ENGINES)
 
     def _not_the_mean(self) -> str | None:
         fitted = self._require_fit()
@@ -411,11 +407,11 @@ class BayesianSVC(KernelClassifier):
                 downs.append(self.likelihood_.log_probability(-mean, variance))
         return np.stack(ups, axis=1), np.stack(downs, axis=1)
 
-    def _probabilities(self, latent: Latent) -> Array:
+    def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         mean, variance = (np.atleast_2d(part.T).T for part in latent)
         if self.probability == "average":
-            return _normalised(*(self.likelihood_.log_probability(sign * mean, variance) for sign in (1, -1)))
-        log_odds = self.likelihood_.log_odds(mean)
+            return _normalised(*(likelihood.log_probability(sign * mean, variance) for sign in (1, -1)))
+        log_odds = likelihood.log_odds(mean)
         return _normalised(log_expit(log_odds), log_expit(-log_odds))
 
 

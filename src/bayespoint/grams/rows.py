@@ -75,6 +75,8 @@ class KernelRows(ByValues):
         """Number of points."""
         return len(self)
 
+    rank = size
+
     @property
     def signature(self) -> Any:
         """The inputs."""

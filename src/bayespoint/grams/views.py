@@ -37,6 +37,7 @@ __all__ = [
     "Range",
     "Rows",
     "View",
+    "approximation",
     "as_view",
     "choose_view",
     "largest_rank",
@@ -109,10 +110,6 @@ class View(Protocol):
         """Derivative in ``kernel.theta`` from derivatives in the Gram matrix."""
         ...
 
-    def approximation(self, kernel: Kernel) -> Approximation | None:
-        """What is left out, if anything is."""
-        ...
-
 
 class Approximation(NamedTuple):
     """What a low-rank Gram matrix leaves out, measured.
@@ -164,9 +161,6 @@ class _WholeKernel:
     def mapped(self, function: Callable[[Any], Any], X: Any) -> Self:
         """The same in other coordinates of the inputs, in which the points are `X`."""
         return self.over(X)
-
-    def approximation(self, kernel: Kernel) -> None:
-        """Nothing is left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,10 +281,6 @@ class Range:
         by_features = by_differences(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X, self.most))))
         return by_features + _slope_of_residuals(kernel, self.X, gradients)
 
-    def approximation(self, kernel: Kernel) -> Approximation:
-        """What the features leave out at the points."""
-        return _left_out(self.new(kernel)(self.X))
-
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
@@ -377,10 +367,6 @@ class Landmarks:
         slope = contract_gradient(kernel, self.X, outer, self.landmarks)
         slope -= contract_gradient(kernel, self.landmarks, 0.5 * (inner + inner.T))
         return slope + _slope_of_residuals(kernel, self.X, gradients)
-
-    def approximation(self, kernel: Kernel) -> Approximation:
-        """What the features leave out at the points."""
-        return _left_out(self.new(kernel)(self.X))
 
     def _triangle(self, kernel: Kernel) -> Array:
         gram = kernel_values(kernel, self.landmarks)
@@ -481,7 +467,7 @@ def choose_view(
         return replace(view, keeps_residual=False)
     if not auto:
         return view
-    found = view.approximation(kernel)
+    found = approximation(view, kernel)
     if found.left_out > _MUCH:
         exact = ", or set it to None for the exact Gram matrix" if n <= _BEARABLE else ""
         warnings.warn(
@@ -561,7 +547,9 @@ def _slope_of_residuals(kernel: Kernel, X: Any, gradients: Sequence[GramSlope]) 
     return by_differences(kernel, lambda varied: float(own @ varied.diag(X)))
 
 
-def _left_out(points: FeaturePoints) -> Approximation:
+def approximation(view: View, kernel: Kernel) -> Approximation:
+    """What a view that is not exact leaves out at its points."""
+    points = view.new(kernel)(view.X)
     prior, left = points.diag, points.residual
     safe = np.maximum(prior, np.finfo(float).tiny)
     rank, share = points.features.shape[1], float(left.sum() / max(prior.sum(), 1e-300))

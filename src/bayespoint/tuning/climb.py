@@ -127,11 +127,6 @@ class Candidate:
             return -np.inf
         return value if prior is None else value + prior.log_density(self.model.theta)
 
-    def merit_gradient(self) -> Array:
-        """Its gradient in ``model.theta``."""
-        slope, prior = self.evidence_gradient(), self.model.prior
-        return slope if prior is None else slope + prior.gradient(self.model.theta)
-
 
 def infer_candidate(
     model: Model,
@@ -285,7 +280,8 @@ class _Climb:
     def run(self, model: Model, theta: Array, engine: EP, options: Mapping[str, Any]) -> Candidate:
         """The best candidate, of this run and those before it."""
         self.last = None
-        settings: dict[str, Any] = {"bounds": model.bounds, "callback": self.after_iteration, "options": options}
+        watched = None if self.on_iteration is None else self.after_iteration
+        settings: dict[str, Any] = {"bounds": model.bounds, "callback": watched, "options": options}
         try:
             with blas_threads_for(len(self.data[1][0]) if self.data[0].is_exact else 0):  # few landmarks: little to do
                 if theta.size:
@@ -309,7 +305,8 @@ class _Climb:
             self.last = None
             return _NOWHERE, np.zeros(len(theta))
         self.last = candidate
-        return -value, -candidate.merit_gradient()
+        slope, prior = candidate.evidence_gradient(), candidate.model.prior
+        return -value, -slope if prior is None else -slope - prior.gradient(candidate.model.theta)
 
     def after_iteration(self, intermediate_result: Any) -> None:
         """Whoever looks on may stop it."""
