@@ -229,7 +229,7 @@ def test_memory_is_asked_for_before_it_is_taken(plane, monkeypatch):
 
 
 def test_the_climb_does_not_begin_before_the_billiard_has_room(plane, monkeypatch):
-    monkeypatch.setattr("bayespoint.estimators._fit.choose", lambda *_: pytest.fail("climbed"))
+    monkeypatch.setattr("bayespoint.estimators._search.choose", lambda *_: pytest.fail("climbed"))
     monkeypatch.setattr(_memory, "_free_bytes", lambda: 1000)
     with pytest.raises(InvalidProblemError, match="expectation propagation"):
         BayesPointClassifier("linear", engine="billiard", max_rank=2).fit(*plane)

@@ -127,6 +127,11 @@ class Candidate:
             return -np.inf
         return value if prior is None else value + prior.log_density(self.model.theta)
 
+    def merit_gradient(self) -> Array:
+        """Its gradient in ``model.theta``."""
+        slope, prior = self.evidence_gradient(), self.model.prior
+        return slope if prior is None else slope + prior.gradient(self.model.theta)
+
 
 def infer_candidate(
     model: Model,
@@ -305,8 +310,7 @@ class _Climb:
             self.last = None
             return _NOWHERE, np.zeros(len(theta))
         self.last = candidate
-        slope, prior = candidate.evidence_gradient(), candidate.model.prior
-        return -value, -slope if prior is None else -slope - prior.gradient(candidate.model.theta)
+        return -value, -candidate.merit_gradient()
 
     def after_iteration(self, intermediate_result: Any) -> None:
         """Whoever looks on may stop it."""
