@@ -14,6 +14,7 @@ from .._core.random import as_generator
 from .._core.threads import blas_threads_for, workers
 from .._core.typing import Array
 from ..grams import NewPoints, View
+from ..grams.gram import remember
 from ..kernels import CallableKernel, OnFeatures, kernel_values
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model
@@ -120,7 +121,7 @@ class Fitted:
         posteriors, alternatives = tuple(found.posteriors), found.alternatives
         if known.get("rows") is not None:  # else some of the Gram matrix's rows are not in the view
             for posterior in posteriors:
-                posterior.problem.gram.made_by(found.view, found.model.kernel)
+                remember(posterior.problem.gram, found.view, found.model.kernel)
         return cls(found.model, points, found.view, posteriors, classes, found.log_evidence, alternatives, **known)
 
     def __getstate__(self) -> dict[str, Any]:
