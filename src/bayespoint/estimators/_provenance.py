@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Iterable
 from math import gcd
@@ -11,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
+from .._core.objects import Objects
 from .._core.typing import Array
 
 __all__ = ["copied", "learned_from"]
@@ -41,7 +43,9 @@ def copied(X: Any, labels: Any) -> str | None:
 
 
 def _as_bytes(X: Any) -> Iterable[bytes]:
-    """Rows as keys: equal if and only if their numbers are."""
+    """Rows as keys: equal if and only if their numbers are; objects, if they look the same inside."""
+    if isinstance(X, Objects):
+        return (pickle.dumps(one) for one in X)
     if sparse.issparse(X):
         rows = sparse.csr_array(X, copy=True)
         rows.sum_duplicates()
