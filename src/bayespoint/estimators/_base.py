@@ -262,6 +262,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         'a prior learned on 200 of 400 rows, the bound is on the others'
         """
         fitted = self._require_fit()
+        _certificates.check_held_out(X_test, y_test)
         rows = None
         if prior_fraction is not None:
             rows = _certificates.random_part(fitted.n_rows, prior_fraction, self.random_state)

@@ -255,7 +255,7 @@ def conclude(recipe: Recipe, ready: Prepared, found: Candidate) -> Fitted:
     )
 
 
-def seen_by_prior(recipe: Recipe, model: Model, view: View) -> str | None:
+def seen_by_prior(recipe: Recipe, model: Model, view: View | type[View]) -> str | None:
     """Why the prior of a fitted model is not independent of its training rows, if it is not."""
     if recipe.tunes and model.kernel.n_dims > 0:
         return "the kernel was tuned"
