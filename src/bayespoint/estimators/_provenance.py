@@ -52,7 +52,10 @@ def _as_bytes(X: Any) -> Iterable[bytes]:
         rows.eliminate_zeros()
         ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
         return (rows.indices[i:j].tobytes() + rows.data[i:j].tobytes() for i, j in ends)
-    return ((row + 0.0).tobytes() for row in np.asarray(X))  # minus zero is zero
+    rows = np.asarray(X)
+    if rows.dtype.kind not in "fiub":  # text among numbers
+        return (repr(row.tolist()).encode() for row in rows)
+    return ((row + 0.0).tobytes() for row in rows)  # minus zero is zero
 
 
 def learned_from(X: Any) -> str | None:
