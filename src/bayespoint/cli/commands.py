@@ -170,10 +170,15 @@ def compare(
 @options(data_argument, target_option)
 @click.option("--delta", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
 @click.option(
+    "--method",
+    type=click.Choice(["auto", "held-out", "disintegrated", "pac-bayes"]),
+    default="auto",
+    show_default=True,
+    help="How; auto takes what a pilot on the prior's rows expects to be tightest.",
+)
+@click.option(
     "--prior-fraction",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.5,
-    show_default=True,
     help="Share of the rows that kernel and prior are learned on; the bound is on the others.",
 )
 @click.option("--test", type=click.Path(path_type=Path), help="Labelled rows for the bound of a test set beside it.")
@@ -183,7 +188,8 @@ def certify(
     data: Path,
     target: str,
     delta: float,
-    prior_fraction: float,
+    method: str,
+    prior_fraction: float | None,
     test: Path | None,
     out: Path | None,
     drop: tuple[str, ...],
@@ -200,7 +206,8 @@ def certify(
     if test is not None:
         frame, labels = labelled(test, target, drop)
         held_out = {"X_test": frame.like(X.types), "y_test": labels}
-    found = prove(model, X, y, delta=delta, prior_fraction=prior_fraction, random_state=seed, **held_out)
+    share = "auto" if prior_fraction is None else prior_fraction
+    found = prove(model, X, y, method=method, delta=delta, prior_fraction=share, random_state=seed, **held_out)
     if out is not None:
         columns = [column._asdict() for column in X.types]
         save(found.classifier, out, notes={"target": target, "columns": columns, "certificate": str(found)})

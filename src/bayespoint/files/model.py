@@ -203,7 +203,7 @@ def _upgraded(page: dict[str, Any]) -> dict[str, Any]:
 def _innermost(model: Any) -> Any:
     """The classifier of this library at the end of pipelines and inside of others."""
     last = steps_of(model)[2]
-    for name in ("estimator_", "best_estimator_"):
+    for name in ("estimator_", "best_estimator_", "model"):
         if hasattr(last, name):
             return _innermost(getattr(last, name))
     return last
