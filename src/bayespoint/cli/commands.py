@@ -18,7 +18,7 @@ from ..uses import certify as prove
 from ..uses import evaluation, find_label_errors, utilities
 from ..uses import query as ask
 from ..uses.evaluation import Evaluation, Interval
-from ..uses.fitting import ESTIMATORS, estimator_named
+from ..uses.fitting import ESTIMATORS, estimator_named, inputs_of
 from ..uses.overview import overview
 from ..uses.tables import labels_for, read_table
 from ._data import (
@@ -76,7 +76,8 @@ def fit(
     if not out.absolute().parent.is_dir():  # before the work, not after it
         raise FileNotFoundError(f"There is no directory {str(out.parent)!r} to write {out.name!r} to.")
     model = estimator_named(estimator, kernel=kernel, noise=noise, seed=seed)
-    fitted = watched(model, quiet=quiet or as_json_, time_budget=time_budget).fit(X, y)
+    rows = inputs_of(estimator, X)
+    fitted = watched(model, quiet=quiet or as_json_, time_budget=time_budget).fit(rows, y)
     columns = [column._asdict() for column in X.types]
     save(fitted, out, notes={"target": target, "columns": columns, "data": data.name, "rows": len(X)})
     found = overview(fitted)
@@ -214,7 +215,7 @@ def certify(
     if as_json_:
         told = {
             "bound": found.bayes_point.value,
-            "bound of a draw": found.gibbs.value,
+            "kind": found.kind,
             "delta": found.delta,
             "rows": found.n,
             "rests on": found.basis,

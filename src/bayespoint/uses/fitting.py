@@ -9,8 +9,9 @@ from sklearn.preprocessing import StandardScaler
 
 from ..estimators import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier
 from ..exceptions import InvalidProblemError
+from .tables import Frame
 
-__all__ = ["ESTIMATORS", "estimator_named"]
+__all__ = ["ESTIMATORS", "estimator_named", "inputs_of"]
 
 ESTIMATORS = {"bayes-point": BayesPointClassifier, "svc": BayesianSVC, "margin": GaussianMarginClassifier}
 
@@ -28,6 +29,11 @@ def estimator_named(name: str, *, kernel: str | None = None, noise: str | None =
         return BayesPointClassifier(**settings)
     settings |= {"optimizer": "evidence"} if name == "svc" else {"tune": "bound"}
     return make_pipeline(StandardScaler(), ESTIMATORS[name](**settings))
+
+
+def inputs_of(name: str, frame: Frame) -> Any:
+    """A table as that classifier takes it."""
+    return frame if name == "bayes-point" else frame.numbers()
 
 
 def _share(text: str) -> float:

@@ -84,13 +84,18 @@ class Frame:
         return Frame({name: values[rows] for name, values in self.data.items()}, self.path)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        stacked = np.column_stack(list(self.data.values()))
+        return stacked if dtype is None else stacked.astype(dtype)
+
+    def numbers(self) -> Array:
+        """All columns as numbers; one that holds text is named."""
         for name, values in self.data.items():
             if values.dtype == object:
                 raise InvalidProblemError(
                     f"Column {name!r} holds text, and this model takes numbers: use the default estimator, which takes "
                     "tables as they are, or drop the column."
                 )
-        return np.column_stack(list(self.data.values())).astype(np.float64 if dtype is None else dtype)
+        return np.asarray(self, dtype=np.float64)
 
     @property
     def types(self) -> list[Column]:
@@ -332,7 +337,7 @@ def inputs_for(model: Any, frame: Frame, columns: Sequence[Column]) -> Any:
         return _for_pandas(rows)
     table = getattr(getattr(model, "fitted_", None), "table", None)
     if table is None:
-        return np.asarray(rows)
+        return rows.numbers()
     data = dict(rows.data)
     for j, known in table.levels.items():  # names may have been numbers or truth values in the model's training rows
         by_text = {str(level): level for level in known}
