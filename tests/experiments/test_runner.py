@@ -264,4 +264,4 @@ def test_reproduce_is_found_beside_an_editable_install(monkeypatch, tmp_path):
 
 def test_other_commands_take_no_stray_arguments(capsys):
     assert main(["demo", "--nonsense"]) == 2
-    assert "No such option: --nonsense" in capsys.readouterr().err
+    assert "--nonsense" in capsys.readouterr().err
