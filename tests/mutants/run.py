@@ -3,8 +3,8 @@
     python tests/mutants/run.py [--number 200] [--seed 0] [--modules likelihoods/step.py ...] [--report file.json]
 
 A mutant turns one comparison, sum, product, sign, logical word, number, or the larger into the smaller of two. It lives
-in a copy of the package; the tests named beside its module run on that copy until one fails. Those of which nobody could
-tell, since the change makes no difference, are listed in `equivalent.txt` with a reason.
+in a copy of the package; the tests named beside its module run on that copy until one fails. Those of which nobody
+could tell, since the change makes no difference, are listed in `equivalent.txt` with a reason.
 """
 
 from __future__ import annotations
@@ -116,12 +116,14 @@ def _skipped(tree: ast.Module) -> set[int]:
             parts += [node.args, *node.decorator_list] + ([node.returns] if node.returns else [])
         elif isinstance(node, ast.AnnAssign):
             parts.append(node.annotation)
-        elif isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr):
-            parts.append(node)
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "warn":
+        elif isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr) or _warns(node):
             parts.append(node)
     parts += [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
     return {id(inner) for part in parts for inner in ast.walk(part)}
+
+
+def _warns(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "warn"
 
 
 def _turn(node: ast.AST, what: str) -> ast.AST:
