@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi
 from typing import Any, ClassVar, NamedTuple
 
@@ -42,12 +42,14 @@ from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
 from ._walls import energy_of_walls, gram_of_walls
-from .base import Engine
+from .base import Engine, draws_of_share
 
 __all__ = ["Billiard"]
 
 _BATCH = 64  # flights whose refreshes share a matrix product
 _TINY = 1e-200
+_USUAL = 0.01  # of the most events of a flight, what they may be on average of up to so many rows:
+_FEW_ROWS = 100
 _SECONDS = 2e-9  # of a flight, a row and an event, of which there is about one for every other row
 _LONG = 20  # minutes from which a user is told beforehand
 
@@ -67,7 +69,8 @@ class Billiard(Engine):
     flight : float, default=pi/2
         Length of a flight, between 0 and pi; pi/2 is a fresh draw where there are no events.
     max_events : int, default=1_000_000
-        Events after which a single flight is given up as stuck.
+        Events after which a single flight is given up as stuck. A chain is given up when its flights come to more than
+        a hundredth of that on average; of more than 100 rows, to more than a ten-thousandth a row.
     n_jobs : int or None, default=None
         Chains run at the same time; the draws do not depend on it.
 
@@ -99,6 +102,10 @@ class Billiard(Engine):
         check_at_least(self, draws=1, chains=1, warmup=0, max_events=1)
         if not 0 < self.flight < pi:
             raise InvalidProblemError(f"flight must lie between 0 and pi, got {self.flight!r}.")
+
+    def for_share(self, share: float) -> Billiard:
+        """See `Engine.for_share`."""
+        return replace(self, draws=draws_of_share(self.draws, share))
 
     def infer(self, problem: Problem, rng: Any = None, *, start: Array | None = None) -> SampledPosterior:
         """Draws from the posterior of `problem`.
@@ -287,6 +294,7 @@ def flights(
     cos_t, sin_t = np.cos(engine.flight), np.sin(engine.flight)
     position = origin
     theta = np.ascontiguousarray(white.latents(position)[walls.rows])
+    most, spent = _USUAL * engine.max_events * total * max(1.0, len(walls.y) / _FEW_ROWS), 0
     for first in range(0, total, _BATCH):
         size = min(_BATCH, total - first)
         refresh = rng.standard_normal((size, white.dimension))
@@ -300,6 +308,13 @@ def flights(
         drift = float(np.max(np.abs(exact - theta), initial=0.0) / np.sqrt(walls.diag.max(initial=1e-300)))
         yield first, Batch(refresh, potential, events, drift)
         theta = exact
+        spent += int(events.sum())
+        if spent > most and first + size < total:
+            raise InvalidProblemError(
+                f"The chain was given up after {first + size} of {total} flights, which met "
+                f"{spent // (first + size):,} walls each: "
+                f"{(Hinge if walls.is_hinge else Step).remedy}, use EP or EllipticalSlice, or raise max_events."
+            )
 
 
 # Compiled loops. A search for the first event compares all rows with the best time so far by multiplication alone, and
