@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import blas, eigh, lapack, solve_triangular
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding, pivoted_root
 
@@ -82,6 +83,7 @@ class ByValues:
         return lifted
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Dense(MadeByView, ByValues):
     """A Gram matrix as an array of shape (n, n).
@@ -131,6 +133,7 @@ class Dense(MadeByView, ByValues):
         return HeldRows(self.dense)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class HeldRows:
     """All rows of a matrix, in memory."""
@@ -142,6 +145,7 @@ class HeldRows:
         out[places] = self.held[rows]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DensePoints:
     """New points by their kernel values with the training points.
@@ -202,6 +206,7 @@ class DensePoints:
         return self.diag[:, None] if self.prior is None else self.prior
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DenseGaussian(WithTriangle):
     """``W = (K + T^-1)^-1 = plus' plus - minus minus'`` for site precisions T of either sign.
@@ -315,6 +320,7 @@ class DenseGaussian(WithTriangle):
         raise InvalidProblemError("Only a low-rank problem has coordinates that other rows share: use LowRank.")
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class PivotedRoot:
     """A pivoted Cholesky factor: rows of `factor` at the `pivots` are lower triangular, and span all others."""
