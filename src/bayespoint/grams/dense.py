@@ -12,6 +12,7 @@ from scipy.linalg import blas, eigh, lapack, solve_triangular
 from .._core.typing import Array
 from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
+from .classes import DenseClasses, RootClasses, dense_classes, factor_classes
 from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding, pivoted_root
 
 __all__ = ["ByValues", "Dense", "DensePoints"]
@@ -71,6 +72,18 @@ class ByValues:
         alpha = nu - _apply(plus, minus, blas.dsymv(1.0, gram.T, nu, lower=1))
         mean = blas.dsymv(1.0, gram.T, alpha, lower=1)
         return DenseGaussian(self, plus, minus, log_det, alpha, mean, variance, tau, nu)
+
+    def conditioned_classes(self, sites: Array, nu: Array) -> DenseClasses | RootClasses | None:
+        """The prior of several classes times sites; those of any form in the coordinates of a root."""
+        if sites.ndim == 2:
+            return dense_classes(self._lifted, sites, nu, _factorise)
+        root = self._class_root
+        found = factor_classes(root.factor, sites, nu)
+        return None if found is None else RootClasses(found, root)
+
+    @cached_property
+    def _class_root(self) -> PivotedRoot:
+        return PivotedRoot(*pivoted_root(self._lifted))
 
     @cached_property
     def _lifted(self) -> Any:
@@ -280,6 +293,11 @@ class DenseGaussian(WithTriangle):
         kept = values > 0.5 * _LEFT_OUT
         basis = blas.dgemm(1.0, spanned, vectors[:, kept] / np.sqrt(values[kept]))
         return np.asarray(blas.dtrmm(1.0, self.plus, basis, lower=1, trans_a=1, overwrite_b=1))
+
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """By few columns, where these do."""
+        root = self.plus.T if self.short_root is None else self.short_root
+        return root, self.minus if self.minus.shape[1] else None
 
     def jointly_at(self, new: DensePoints) -> tuple[Array, Array]:
         return new.cross @ self.alpha, new.among - self._explained_jointly(np.asfortranarray(new.cross.T))

@@ -16,7 +16,7 @@ from ...kernels import contract_gradient, kernel_values
 from ..cholesky import pivoted_cholesky
 from ..factor import FeaturePoints, LowRank
 from ..rows import stacked
-from .view import GramSlope, slope_of_residuals
+from .view import GramSlope, as_seen, slope_of_residuals
 
 __all__ = ["Landmarks"]
 
@@ -83,6 +83,12 @@ class Landmarks:
     def over(self, X: Any) -> Landmarks:
         """The same for other points."""
         return replace(self, X=X)
+
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """The landmarks: no other point is needed."""
+        triangle = self._triangle(kernel)
+        inverse: Array = solve_triangular(triangle, np.eye(len(triangle)), lower=True)
+        return as_seen(kernel, self.landmarks), inverse.T
 
     def mapped(self, function: Callable[[Any], Any], X: Any) -> Landmarks:
         """The same in other coordinates of the inputs, in which the points are `X`."""
