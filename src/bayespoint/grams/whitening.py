@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from .factor import FactorRoot
 from .gram import NewPoints, Root
 
 __all__ = ["Whitened"]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Whitened:
     """A root of the Gram matrix, and the softness of the boundary at each row."""
