@@ -240,8 +240,8 @@ def refuse_early(classifier: Any, X: Any, y: Any, *, has_prior: bool, draws: boo
     recipe = classifier._recipe()
     data = check_training_set(clone(classifier), X, y, None, recipe)
     model = recipe.model(data)
-    engine = recipe.engine(model, data)
-    if (has_prior or draws) and (engine.is_exact or engine.wants_rows):
+    engine = recipe.engine
+    if (has_prior or draws) and (engine is None or engine.is_exact or engine.wants_rows):
         raise InvalidProblemError(_NOT_GAUSSIAN)
     if draws and recipe.pairwise:
         raise InvalidProblemError(_NO_COORDINATES)

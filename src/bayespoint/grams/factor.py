@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import DotProduct
 from .._core.memory import refuse_beyond_memory
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
+from .classes import FactorClasses, factor_classes, site_precision
 from .coordinates import NaturalGaussian
 from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding
 from .rows import KernelRows
@@ -154,6 +155,11 @@ class LowRank(MadeByView):
         log_det = 2 * float(np.log(np.diagonal(lower)).sum()) - (0.0 if prior is None else prior.log_det)
         return FactorGaussian(self, tau, nu, root, log_det, root.T @ pushed, nu - tau * mean, mean, variance)
 
+    def conditioned_classes(self, sites: Array, nu: Array) -> FactorClasses | None:
+        """The prior of several classes times sites."""
+        precision = site_precision(sites) if sites.ndim == 2 else sites
+        return factor_classes(self._standard().factor, precision, nu)
+
     def expansion(self, new: FeaturePoints, rows: Any, weights: Array) -> Array:
         """Values at new points of functions that are expansions in some of the training points."""
         values: Array = new.features @ (self._standard().factor[rows].T @ weights)
@@ -268,6 +274,10 @@ class FactorGaussian(WithTriangle):
         own = new.diag - np.einsum("ij,ij->i", new.features, new.features)
         variance = own + np.einsum("ij,ij->j", left, left)
         return new.features @ self.centre, above_rounding(variance, new.diag)
+
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """All of the features' variance, and what is left of it."""
+        return np.eye(len(self.centre)), self.root.T
 
     def jointly_at(self, new: FeaturePoints) -> tuple[Array, Array]:
         left = blas.dtrmm(1.0, self.root, new.features.T, lower=1)
