@@ -41,7 +41,8 @@ from ..likelihoods import Hinge, Step
 from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
-from ._walls import energy_of_walls, gram_of_walls
+from ._choice_walls import ChoiceWalls
+from ._walls import energy_of_walls, gram_of_walls, same_walls
 from .base import Engine
 
 __all__ = ["Billiard"]
@@ -190,6 +191,17 @@ class Walls(NamedTuple):
             )
         return impulse, potential, events
 
+    def scaled(self, factor: float) -> Walls:
+        """Walls lower or higher by a factor."""
+        return self._replace(energy=factor * self.energy)
+
+    def potential(self, latents: Array) -> Array:
+        """Energy of positions, given as latents of shape (draws, rows)."""
+        margin = latents * self.y
+        losses = np.maximum(self.kink - margin, 0.0) if self.is_hinge else margin < 0
+        height: Array = losses @ self.energy
+        return height
+
     @classmethod
     def slopes(cls, problem: Problem, white: Whitened) -> Walls:
         """Walls of a step as slopes that begin at zero: a potential of one for each deviation on the wrong side."""
@@ -224,13 +236,11 @@ class Walls(NamedTuple):
 def _merge_coincident(gram: Array, diag: Array, y: Array, energy: Array) -> tuple[Array, Array]:
     """Walls on top of each other as one wall, at the first of their rows, with the sum of their energies.
 
-    Rows i and j share a wall if their latents are proportional, ``K_ij^2 = K_ii K_jj``. Met one after the other, a wall
-    to climb would turn the ball back that the next one would have let through.
+    Met one after the other, a wall to climb would turn the ball back that the next one would have let through.
     """
     signed = y * energy
     for i in range(len(y)):
-        row = gram[i, i + 1 :]
-        same = i + 1 + np.flatnonzero((row * row >= (1 - 1e-12) * diag[i] * diag[i + 1 :]) & (row != 0))
+        same = same_walls(gram, diag, i)
         if same.size and signed[i] != 0:
             signed[i] += np.sum(np.sign(gram[i, same]) * signed[same])
             signed[same] = 0.0
@@ -254,7 +264,7 @@ def _run_chain(engine: Billiard, walls: Walls, white: Whitened, origin: Array, r
         for first, batch in flights(engine, walls, white, origin, rng, total):
             skip = max(engine.warmup - first, 0)
             last = max(first - engine.warmup + len(batch.positions), 0)
-            kept[max(first - engine.warmup, 0) : last] = batch.positions[skip:, : white.rank]
+            kept[max(first - engine.warmup, 0) : last] = white.function(batch.positions[skip:])
             events += int(batch.events[skip:].sum())
             drift = max(drift, batch.drift)
     return Chain(kept, events, drift)

@@ -115,18 +115,14 @@ class PriorPath(Tempered):
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         states = rng.standard_normal((count, self.white.dimension))
-        rising = self.rising
-        margin = self.white.latents(states)[:, rising.rows] * rising.y
-        losses = np.maximum(rising.kink - margin, 0.0) if rising.is_hinge else margin < 0
-        potential: Array = losses @ rising.energy
+        potential = self.rising.potential(self.white.latents(states)[:, self.rising.rows])
         return Draws(states[None], potential[None], 1.0 * states.size * self.white.rank)
 
     def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
         if level == np.inf:
             draws = _fly(self.walls, self.white, states, count, rng)
             return draws._replace(statistic=np.zeros_like(draws.statistic))
-        rising = self.rising._replace(energy=level * self.rising.energy)
-        draws = _fly(rising, self.white, states, count, rng)
+        draws = _fly(self.rising.scaled(level), self.white, states, count, rng)
         potential = draws.statistic / level
         return draws._replace(statistic=np.rint(potential) if self.is_steep else potential)  # a number of mistakes
 
