@@ -73,21 +73,35 @@ class GibbsSampler(Engine):
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
         self.check(problem)
         problem.refuse_weights_of_noise()
-        white = problem.whitened()
-        origin = starting_position(problem, white)
+        white, origin = starting_position(problem)
+        circle = _Circle.of(problem)
         generator = as_generator(rng)
-        tasks = (delayed(_run_chain)(self, problem, white, origin, stream) for stream in generator.spawn(self.chains))
+        tasks = (delayed(_run_chain)(self, circle, white, origin, stream) for stream in generator.spawn(self.chains))
         chains = in_parallel(tasks, self.n_jobs)
         coordinates = np.stack(chains)
         # A step sees only directions; under a Gaussian prior the radius is independent of them.
         coordinates *= np.sqrt(generator.chisquare(white.dimension, size=coordinates.shape[:2]))[..., None]
-        return SampledPosterior(problem, white, coordinates[:, :, : white.rank], info={"settings": self}, engine=self)
+        return sampled_posterior(problem, white, white.function(coordinates), info={"settings": self}, engine=self)
+
+
+class _Circle(NamedTuple):
+    """How to draw an angle, and what it takes beside the latents."""
+
+    draw: Any
+    y: Any
+    energy: Array
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Circle:
+        if problem.n_classes is None:
+            return cls(_draw_angle, problem.y, energy_of_walls(problem))
+        return cls(draw_choice_angle, problem.y, energies_of_choices(problem).max(axis=1))
 
 
 def _run_chain(
-    engine: GibbsSampler, problem: Problem, white: Whitened, start: Array, rng: np.random.Generator
+    engine: GibbsSampler, circle: _Circle, white: Whitened | Stacked, start: Array, rng: np.random.Generator
 ) -> Array:
-    energy = energy_of_walls(problem)
+    y, energy = circle.y, circle.energy
     # Step 1: an arbitrary starting point of unit length
     w = start if start.any() else rng.standard_normal(white.dimension)
     w = w / np.linalg.norm(w)
@@ -98,7 +112,7 @@ def _run_chain(
         v -= (v @ w) * w
         length = np.linalg.norm(v)
         v = v / length if length > 1e-12 else np.zeros_like(v)  # in one dimension the circle is w and -w
-        angle = _draw_angle(white.latents(w), white.latents(v), problem.y, energy, rng.random(), rng.random())
+        angle = circle.draw(white.latents(w), white.latents(v), y, energy, rng.random(), rng.random())
         w = np.cos(angle) * w + np.sin(angle) * v  # step 8
         w /= np.linalg.norm(w)
         if step >= 0 and step % engine.thin == 0:
