@@ -2,7 +2,7 @@
 
 from . import engines, readouts
 from .estimators import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Progress
-from .likelihoods import Hinge, Logistic, Step
+from .likelihoods import Choice, Hinge, Logistic, Step
 from .problem import Problem
 from .uses.active import ActiveLearner, query
 from .uses.label_errors import find_label_errors
@@ -13,6 +13,7 @@ __all__ = [
     "ActiveLearner",
     "BayesPointClassifier",
     "BayesianSVC",
+    "Choice",
     "GaussianMarginClassifier",
     "Hinge",
     "Logistic",
