@@ -27,9 +27,10 @@ def draw_choice_angle(along, across, y, energy, first, second):  # type: ignore[
         start, stop = low[i] % (2 * np.pi), high[i] % (2 * np.pi)
         ends[2 * i], rises[2 * i] = start, -energy[i]
         ends[2 * i + 1], rises[2 * i + 1] = stop, energy[i]
-        if high[i] <= low[i]:  # never right
+        is_empty = high[i] <= low[i]
+        if is_empty:
             rises[2 * i] = rises[2 * i + 1] = 0.0
-        if not start > stop:  # an arc that does not hold the angle zero
+        if is_empty or start <= stop:  # the angle zero is not within
             height += energy[i]
     order = np.argsort(ends)
     log_mass = np.empty(2 * n + 1)

@@ -11,11 +11,21 @@ from scipy.linalg import lapack, pinv
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..grams.separation import separating_latents
-from ..grams.whitening import Whitened
+from ..grams.whitening import Stacked, Whitened
 from ..problem import Problem
+from ._choice_start import starting_choice
 from ._walls import gram_of_walls
 
-__all__ = ["starting_position"]
+__all__ = ["start_of", "starting_position"]
+
+
+def start_of(problem: Problem, latents: Array | None = None) -> tuple[Whitened | Stacked, Array]:
+    """Whitened coordinates of a problem, of all its classes, and those of a feasible point."""
+    white = problem.whitened()
+    if problem.n_classes is None:
+        return white, starting_position(problem, white, latents)
+    stacked = Stacked(white, problem.n_classes)
+    return stacked, starting_choice(problem, stacked, latents)
 
 
 def starting_position(problem: Problem, white: Whitened, latents: Array | None = None) -> Array:

@@ -10,7 +10,11 @@ from .._core.typing import Array
 from ..likelihoods import Step
 from ..problem import Problem
 
-__all__ = ["energy_of_walls", "gram_of_walls", "same_walls"]
+__all__ = ["KINDS_WITH_WALLS", "energy_of_walls", "gram_of_walls", "same_walls"]
+
+
+_STEPS = ("hard", "noise", "soft", "soft noise")
+KINDS_WITH_WALLS = frozenset(_STEPS) | frozenset(f"choice {kind}" for kind in _STEPS)
 
 
 def gram_of_walls(problem: Problem) -> Array:

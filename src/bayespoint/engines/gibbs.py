@@ -8,7 +8,7 @@ of step 4 use the same sign, and the likelihood is q where ``y <w, x> <= 0``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import delayed
@@ -18,11 +18,13 @@ from .._core.parallel import in_parallel
 from .._core.random import as_generator
 from .._core.settings import check_at_least
 from .._core.typing import Array
-from ..grams.whitening import Whitened
-from ..posteriors import SampledPosterior
+from ..grams.whitening import Stacked, Whitened
 from ..problem import Problem
-from ._start import starting_position
-from ._walls import energy_of_walls
+from ._choice_circle import draw_choice_angle
+from ._choice_walls import energies_of_choices
+from ._draws import sampled_posterior
+from ._start import start_of
+from ._walls import KINDS_WITH_WALLS, energy_of_walls
 from .base import Engine
 
 __all__ = ["GibbsSampler"]
@@ -30,7 +32,7 @@ __all__ = ["GibbsSampler"]
 
 @dataclass(frozen=True)
 class GibbsSampler(Engine):
-    """Hit-and-run on the sphere of classifiers, for `Step` likelihoods.
+    """Hit-and-run on the sphere of classifiers, for `Step` and `Choice` likelihoods.
 
     Parameters
     ----------
@@ -61,19 +63,20 @@ class GibbsSampler(Engine):
     thin: int = 1
     n_jobs: int | None = None
 
-    takes: ClassVar[frozenset[str]] = frozenset({"hard", "noise", "soft", "soft noise"})
-    refusal: ClassVar[str] = "GibbsSampler samples Step likelihoods alone: use EllipticalSlice."
+    takes: ClassVar[frozenset[str]] = KINDS_WITH_WALLS
+    takes_classes: ClassVar[bool] = True
+    refusal: ClassVar[str] = "GibbsSampler samples Step and Choice likelihoods alone: use EllipticalSlice."
     is_exact: ClassVar[bool] = True
     can_grow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, chains=1, warmup=0, thin=1)
 
-    def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
+    def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> Any:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
         self.check(problem)
         problem.refuse_weights_of_noise()
-        white, origin = starting_position(problem)
+        white, origin = start_of(problem)
         circle = _Circle.of(problem)
         generator = as_generator(rng)
         tasks = (delayed(_run_chain)(self, circle, white, origin, stream) for stream in generator.spawn(self.chains))

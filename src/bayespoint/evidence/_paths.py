@@ -16,12 +16,12 @@ import numpy as np
 from scipy.special import expit, log_ndtr
 
 from .._core.typing import Array
-from ..engines.billiard import Billiard, Walls, flights, warn_of_drift
+from ..engines.billiard import AnyWalls, Billiard, Walls, flights, walls_of, warn_of_drift
 from ..engines.elliptical_slice import Ellipse
 from ..engines.ep.engine import EP
 from ..exceptions import InvalidProblemError
 from ..grams import Dense, LowRank
-from ..grams.whitening import Whitened
+from ..grams.whitening import Stacked, Whitened
 from ..likelihoods import Hinge, Step
 from ..problem import Problem
 from ._bridge import tempered
@@ -92,15 +92,15 @@ class PriorPath(Tempered):
             if not problem.diag.all():
                 problem.raise_if_empty()
         self.problem, self.white = problem, problem.whitened()
-        self.walls = self.rising = Walls.of(problem, self.white)
+        self.walls = self.rising = walls_of(problem)
         self.is_steep = self.end == np.inf and not slopes
         if self.end < np.inf:
             self.log_start = self._log_start()
         elif slopes:
-            self.rising = Walls.slopes(problem, self.white)
+            self.rising = Walls.slopes(problem)
         else:
             unit = Problem(problem.gram, problem.y, Step(float(expit(-1.0))), check=False)  # walls of energy one
-            self.rising = Walls.of(unit, self.white)
+            self.rising = walls_of(unit)
             if self.rising.floor > 0:  # labels at odds on what is one wall up to rounding
                 raise InvalidProblemError("Walls on top of each other.")
 
@@ -142,7 +142,7 @@ class TiltedPath(Tempered):
         factor = self.orthant.factor
         ordered = Problem(LowRank(factor), np.ones(len(factor)), Step(), check=False)
         self.white = ordered.whitened()
-        self.walls = Walls.of(ordered, self.white)
+        self.walls = walls_of(ordered)
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         states, log_weights = tilted_draws(self.orthant, rng.random((count, len(self.orthant.mu))))
@@ -223,11 +223,11 @@ def orthant_of(problem: Problem) -> Orthant:
     return tilt(hard.dense * np.multiply.outer(hard.y, hard.y))
 
 
-def _fly(walls: Walls, white: Whitened, states: Array, count: int, rng: np.random.Generator) -> Draws:
+def _fly(walls: AnyWalls, white: Whitened | Stacked, states: Array, count: int, rng: np.random.Generator) -> Draws:
     """Flights of one ball; about 4 operations a row and event."""
     batches = [batch for _, batch in flights(Billiard(), walls, white, states[0], rng, count)]
     positions = np.concatenate([batch.positions for batch in batches])
     potential = np.concatenate([batch.potential for batch in batches])
     events = sum(int(batch.events.sum()) for batch in batches)
     warn_of_drift(max(batch.drift for batch in batches))
-    return Draws(positions[None], potential[None], 4.0 * (events + count) * len(walls.y))
+    return Draws(positions[None], potential[None], 4.0 * (events + count) * len(walls.diag))
