@@ -1,8 +1,8 @@
 """Walls between several classes, as the billiard meets them: a row has the energy of the class whose latent leads.
 
 Version space of C classes is the cone ``h_y > h_c``, n (C - 1) walls. A wall stands where the leading latent of a row
-and another one meet; what it takes to cross is the difference of two entries of a table ``energy[i, c]``: nothing at the
-class of the label and ``E = log((1 - q) (C - 1) / q)`` at all others, so that only the walls around the label's own
+and another one meet; what it takes to cross is the difference of two entries of a table ``energy[i, c]``: nothing at
+the class of the label and ``E = log((1 - q) (C - 1) / q)`` at all others, so that only the walls around the label's own
 class stop the ball, and others are passed in silence. Rows on top of each other share one table, the sum of theirs.
 
 At a wall between latents k and c of row i the ball has normal speed ``p = (nu_ik - nu_ic) / sqrt(2 K_ii)``, and a kick
@@ -55,11 +55,14 @@ class ChoiceWalls(NamedTuple):
         return diag
 
     @classmethod
-    def of(cls, problem: Problem) -> ChoiceWalls:
-        """All walls of a problem that a ball can hit."""
+    def of(cls, problem: Problem, height: float | None = None) -> ChoiceWalls:
+        """All walls of a problem that a ball can hit; `height` is that of all of them instead of the likelihood's."""
         problem.refuse_weights_of_noise()
         assert problem.n_classes is not None
-        gram, own, energy, floor = problem.dense, problem.own, energies_of_choices(problem), 0.0
+        gram, own, floor = problem.dense, problem.own, 0.0
+        energy = energies_of_choices(problem)
+        if height is not None:
+            energy = np.where(energy > 0, height, 0.0)
         live = problem.diag + own > 0
         if np.isfinite(energy).all() and not own.all():
             energy = _merge_coincident(gram, problem.diag + own, energy)
@@ -116,7 +119,6 @@ def _merge_coincident(gram: Array, diag: Array, energy: Array) -> Array:
                 energy[i] += energy[j] if gram[i, j] > 0 else energy[j, ::-1]
                 energy[j] = 0.0
     return energy
-
 
 
 # Compiled loops

@@ -263,7 +263,9 @@ class Chain(NamedTuple):
     drift: float
 
 
-def _run_chain(engine: Billiard, walls: AnyWalls, white: Whitened | Stacked, origin: Array, rng: np.random.Generator) -> Chain:
+def _run_chain(
+    engine: Billiard, walls: AnyWalls, white: Whitened | Stacked, origin: Array, rng: np.random.Generator
+) -> Chain:
     """One chain. It returns all it has to say, for it may run where no memory is shared."""
     total = engine.warmup + engine.draws
     kept = np.empty((engine.draws, white.rank))

@@ -236,15 +236,16 @@ class SampledClasses:
 
     def _label_probability(self, leading: Array, rows: slice) -> Array:
         """Of each row's label to its weight, given who leads with which probability, of shape (draws, rows, C)."""
-        chosen = np.broadcast_to(self.problem.y[rows, None], (*leading.shape[:-1], 1))
+        chosen: Any = np.broadcast_to(self.problem.y[rows, None], (*leading.shape[:-1], 1))
         high, low = self._levels(rows)
-        return low + (high - low) * np.take_along_axis(leading, chosen, axis=-1)[..., 0]
+        share: Array = np.take_along_axis(leading, chosen, axis=-1)[..., 0]
+        return low + (high - low) * share
 
     def _levels(self, rows: slice) -> tuple[Array, Array]:
         """Likelihood to each row's weight, where its class leads and where another one does."""
         power = self.problem.exponents[rows]
         high, low = self._likelihood.levels(self.coordinates.shape[2])
-        return high**power, low**power
+        return np.power(high, power), np.power(low, power)
 
     @property
     def _likelihood(self) -> Choice:
