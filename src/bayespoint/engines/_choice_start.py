@@ -30,7 +30,8 @@ def starting_choice(problem: Problem, stacked: Stacked, latents: Array | None = 
         return _given(problem, stacked, np.asarray(latents, dtype=np.float64))
     if problem.hard.any():
         return _search(problem, stacked)
-    return _with_noise(problem, stacked, np.zeros((stacked.count, stacked.white.rank)))
+    one_hot = np.eye(stacked.count)[:, problem.y]
+    return _with_noise(problem, stacked, one_hot @ stacked.white.factor)
 
 
 def _given(problem: Problem, stacked: Stacked, latents: Array) -> Array:

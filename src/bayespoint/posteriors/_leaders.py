@@ -18,6 +18,7 @@ __all__ = ["leading_probabilities"]
 
 _NODES, _REACH = 48, 6.0  # the largest of Gaussians lies within six standard deviations of the largest mean
 _STEPS = 32  # of the table, to a standard deviation
+_LEAST = 1e-12  # probability that is not told from less
 _FAR = 12.0  # lag of a mean from which it never leads
 
 
@@ -72,14 +73,17 @@ def _lead(mean, sd, tables, found):  # type: ignore[no-untyped-def]
                     if m[c] >= least:
                         _interpolate((top - m[c]) / sd[p], values, slopes, below[c], density[c])
                 product[:] = weights
-                total = _integrate(m, least, below, density, product, out)
+                _integrate(m, least, below, density, product, out)
+                for c in range(classes):
+                    out[c] = max(out[c], _LEAST)
+                    total += out[c]
             for c in range(classes):
                 out[c] /= total
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _integrate(m, least, below, density, product, out):  # type: ignore[no-untyped-def]
-    """Fill the integrals of each density times all other distribution functions; their sum."""
+    """Fill the integrals of each density times all other distribution functions."""
     for c in range(len(m)):  # before c
         if m[c] >= least:
             for k in range(_NODES):
@@ -87,14 +91,11 @@ def _integrate(m, least, below, density, product, out):  # type: ignore[no-untyp
                 product[k] *= below[c, k]
     for k in range(_NODES):
         product[k] = 1.0
-    total = 0.0
     for c in range(len(m) - 1, -1, -1):  # and after it
         if m[c] >= least:
             for k in range(_NODES):
                 out[c] += density[c, k] * product[k]
                 product[k] *= below[c, k]
-            total += out[c]
-    return total
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
