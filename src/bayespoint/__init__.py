@@ -2,6 +2,7 @@
 
 from . import engines, readouts
 from .estimators import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Progress
+from .files import load, save
 from .likelihoods import Choice, Hinge, Logistic, Step
 from .problem import Problem
 from .uses.active import ActiveLearner, query
@@ -23,6 +24,8 @@ __all__ = [
     "Step",
     "engines",
     "find_label_errors",
+    "load",
     "query",
     "readouts",
+    "save",
 ]

@@ -21,13 +21,16 @@ from ..engines import EP, Engine
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.views import may_take_landmarks
+from ..kernels.named import takes_objects
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model, maximise_evidence
 from ..tuning.limits import warn_at_bounds
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
+from ._draw import CertifiedDraw
 from ._fit import Recipe, conclude, prepare, search
 from ._fitted import Fitted, mixed_latent
+from ._linear_weights import ShowsWeights
 from ._partitions import fit_partitions, is_dask
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
@@ -64,7 +67,7 @@ def step_probabilities(likelihood: Any, latent: Latent) -> Array:
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
-class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels.
 
     `fitted_` is all that a fit found (see `bayespoint.estimators.Fitted`); other fitted attributes show parts of it.
@@ -72,7 +75,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     kernel: Any
     bias: float
-    optimizer: str | None
+    optimizer: Any
     class_weight: Any
     n_restarts: int
     max_rank: int | str | None
@@ -138,6 +141,22 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def latent(self, X: Any) -> Latent:
         """Posterior mean and variance of the latent function; those of the mixture, where several models decide.
@@ -238,11 +257,60 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         'a prior learned on 200 of 400 rows, the bound is on the others'
         """
         fitted = self._require_fit()
+        _certificates.check_held_out(X_test, y_test)
         rows = None
         if prior_fraction is not None:
             rows = _certificates.random_part(fitted.n_rows, prior_fraction, self.random_state)
         result = _certificates.certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
         return _certificates.with_held_out(result, X_test, y_test)
+
+    def certified_draw(
+        self,
+        random_state: RandomState = None,
+        *,
+        delta: float = 0.05,
+        prior_fraction: float | None = None,
+        trust_inputs: bool = False,
+    ) -> CertifiedDraw:
+        """One function drawn from the posterior and kept, with a proven bound on its own error.
+
+        The bound on the Bayes point is twice that on the mean error of draws; a single draw needs no factor two. Draw
+        once: to try several and keep the best would have to be paid for.
+
+        Parameters
+        ----------
+        random_state : int, Generator, RandomState or None, default=None
+            Source of the draw. It must not depend on the rows.
+        delta : float, default=0.05
+            Probability, over training rows and the draw, that the bound does not hold.
+        prior_fraction : float, optional
+            Learn kernel, landmarks and prior on this share of the rows, as for `certificate`. Needed unless the kernel
+            is linear and was fixed beforehand.
+        trust_inputs : bool, default=False
+            Whether features that look preprocessed were so on other rows.
+
+        Returns
+        -------
+        CertifiedDraw
+            A classifier with `predict` and `predict_proba`, the same for ever; ``certificate_`` is the bound. It is
+            drawn between the prior of the learned part and the posterior of all rows, where the bound is smallest.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from bayespoint import BayesPointClassifier
+        >>> X, y = make_moons(400, noise=0.1, random_state=0)
+        >>> model = BayesPointClassifier(random_state=0).fit(X, y)
+        >>> draw = model.certified_draw(0, prior_fraction=0.5)
+        >>> draw.certificate_.bound.value < model.certificate(prior_fraction=0.5).bound.value / 1.5
+        True
+        """
+        fitted = self._require_fit()
+        rows = None
+        if prior_fraction is not None:
+            rows = _certificates.random_part(fitted.n_rows, prior_fraction, self.random_state)
+        rng = as_generator(random_state)
+        return _certificates.certified_draw(self, rng, delta, prior_rows=rows, trust_inputs=trust_inputs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -270,8 +338,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _recipe(self) -> Recipe:
         """What the settings say, once they have been checked: the first word of every kind of fit; subclasses add."""
-        if self.optimizer not in ("evidence", None):
-            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
+        climbs = self.optimizer if callable(self.optimizer) else None
+        if climbs is None and self.optimizer not in ("evidence", None):
+            raise InvalidProblemError(f"optimizer must be 'evidence', None or a function, got {self.optimizer!r}.")
         if not isinstance(self.n_restarts, Integral) or isinstance(self.n_restarts, bool) or self.n_restarts < 0:
             raise InvalidProblemError(f"n_restarts must be a whole number of at least 0, got {self.n_restarts!r}.")
         if not (isinstance(self.bias, Real) and 0 <= float(self.bias) < np.inf):
@@ -284,11 +353,13 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             engine=self._engine,
             search=search,
             climb=maximise_evidence,
+            optimizer=climbs,
             tunes=self.optimizer is not None,
             n_restarts=self.n_restarts,
             is_weighted=self.class_weight is not None,
             pairwise=self._pairwise,
             takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
+            takes_objects=takes_objects(self.kernel),
             scales_by_rows=self.kernel is None or by_name in ("rbf", "laplacian"),
             max_rank=self._rank_limit,
             n_jobs=self.n_jobs,
