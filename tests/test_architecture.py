@@ -339,6 +339,7 @@ SURFACE = [
     "posteriors.GaussianPosterior",
     "posteriors.Latent",
     "posteriors.Posterior",
+    "posteriors.SampledClasses",
     "posteriors.SampledPosterior",
     "problem.Problem",
     "problem.Weights",

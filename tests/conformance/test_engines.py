@@ -59,6 +59,8 @@ TABLE = {  # columns in the order of LIKELIHOODS
 }
 CHOICES = {"hard": Choice(), "noise": Choice(0.1), "soft": Choice(0.0, 0.5), "soft noise": Choice(0.1, 0.5)}
 CLASSES = {  # class numbers instead of signs, columns in the order of CHOICES; engines that are not here take none
+    "Billiard": [True, True, True, True],
+    "GibbsSampler": [True, True, True, True],
 }
 CELLS = [(engine, kind, works) for engine, row in TABLE.items() for kind, works in zip(LIKELIHOODS, row, strict=True)]
 WORKING = [(engine, kind) for engine, kind, works in CELLS if works]

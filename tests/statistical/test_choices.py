@@ -196,16 +196,16 @@ def test_two_classes_are_the_model_of_two_classes(likelihood, seed):
 # -- rows of their own -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS[1:], ids=str)
+@pytest.mark.parametrize("likelihood", [Choice(0.1), Choice(0.0, 2.0), Choice(0.05, 0.3)], ids=str)
 def test_flips_and_left_out_labels_are_those_of_brute_force(likelihood, seed):
     """At the training points: who has the largest latent, and which label the row would have had."""
     joint, y = case(3, 3, seed)
     y[0] = (y[0] + 1) % 3
     rng = np.random.default_rng(seed)
-    f = prior_draws(joint[:3, :3], 3, 200_000, rng)
+    f = prior_draws(joint[:3, :3], 3, 100_000, rng)
     p = likelihood.of_leaders(leading_probabilities(f, np.full(3, likelihood.softness)))
     of_labels = np.take_along_axis(p, np.broadcast_to(y[:, None], (len(f), 3, 1)), axis=-1)[..., 0]
-    posterior = Billiard(draws=2000).infer(Problem(joint[:3, :3], y, likelihood, n_classes=3), rng=seed)
+    posterior = Billiard(draws=1000).infer(Problem(joint[:3, :3], y, likelihood, n_classes=3), rng=seed)
     lead = f.argmax(axis=-1)[..., None] == np.arange(3)
     true, error = weighted_mean(lead, np.log(of_labels).sum(axis=1))
     found = monte_carlo(lambda posterior: posterior.true_probabilities, posterior)
@@ -288,7 +288,11 @@ def test_ranks_tell_a_bounce_that_turns_too_little(seed, monkeypatch):
 SLIPS = {
     "a ball that gains speed": ("else -speed", "else -1.5 * speed", Choice()),
     "walls half as high": ("2.0 * rise", "1.0 * rise", Choice(0.05)),
-    "a wall for every change of leader": ("if rise != 0.0:", "rise = rise or 2.0\n                if True:", Choice(0.4)),
+    "a wall for every change of leader": (
+        "if rise != 0.0:",
+        "rise = rise or 2.0\n                if True:",
+        Choice(0.4),
+    ),
 }
 
 
