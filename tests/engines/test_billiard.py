@@ -229,8 +229,8 @@ def test_drift_stays_small(likelihood, rng):
 def test_a_large_drift_is_told(rng, monkeypatch):
     right = billiard.Walls.of
 
-    def inexact(problem, white):
-        walls = right(problem, white)
+    def inexact(problem):
+        walls = right(problem)
         return walls._replace(gram=walls.gram * (1 + 1e-4))
 
     monkeypatch.setattr(billiard.Walls, "of", inexact)
@@ -446,7 +446,9 @@ def test_a_flight_that_never_ends_is_given_up(rng):
 
 
 def test_an_unknown_likelihood_is_refused(rng):
-    with pytest.raises(InvalidProblemError, match=r"^Billiard samples Step and Hinge likelihoods, not Logistic\(C=1"):
+    with pytest.raises(
+        InvalidProblemError, match=r"^Billiard samples Step, Choice and Hinge likelihoods, not Logistic\(C=1"
+    ):
         SHORT.infer(Problem(np.eye(2), [1, -1], Logistic(1.0)), rng=0)
 
 
