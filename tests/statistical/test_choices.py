@@ -300,7 +300,9 @@ def test_ranks_tell_a_slip_in_the_loop(slip, seed, monkeypatch):
     source = inspect.getsource(_choice_walls._fly.py_func)
     assert right in source
     namespace = dict(vars(_choice_walls))
-    exec(source[source.index("def _fly") :].replace(right, wrong.format(20 * " ")), namespace)  # the text of our own function
+    exec(
+        source[source.index("def _fly") :].replace(right, wrong.format(20 * " ")), namespace
+    )  # the text of our own function
     monkeypatch.setattr(_choice_walls, "_fly", njit(namespace["_fly"]))
     found = ranks(likelihood, 2000, seed)
     with pytest.raises(AssertionError, match="ranks are not uniform"):

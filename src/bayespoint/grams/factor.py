@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import DotProduct
 from .._core.memory import refuse_beyond_memory
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
+from .classes import FactorClasses, factor_classes, site_precision
 from .coordinates import NaturalGaussian
 from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding
 from .rows import KernelRows
@@ -153,6 +154,11 @@ class LowRank(MadeByView):
         mean = pushed @ white
         log_det = 2 * float(np.log(np.diagonal(lower)).sum()) - (0.0 if prior is None else prior.log_det)
         return FactorGaussian(self, tau, nu, root, log_det, root.T @ pushed, nu - tau * mean, mean, variance)
+
+    def conditioned_classes(self, sites: Array, nu: Array) -> FactorClasses | None:
+        """The prior of several classes times sites."""
+        precision = site_precision(sites) if sites.ndim == 2 else sites
+        return factor_classes(self._standard().factor, precision, nu)
 
     def expansion(self, new: FeaturePoints, rows: Any, weights: Array) -> Array:
         """Values at new points of functions that are expansions in some of the training points."""

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from .classes import ClassesEvidenceGradient, GaussianClassesPosterior, LatentClasses
 from .drawn import ExpandedPosterior, SampledPosterior
 from .gaussian import EvidenceGradient, GaussianPosterior
 from .latent import Latent
@@ -10,11 +11,14 @@ from .protocol import At, ClassesAt, ClassesPosterior, Posterior
 __all__ = [
     "At",
     "ClassesAt",
+    "ClassesEvidenceGradient",
     "ClassesPosterior",
     "EvidenceGradient",
     "ExpandedPosterior",
+    "GaussianClassesPosterior",
     "GaussianPosterior",
     "Latent",
+    "LatentClasses",
     "Posterior",
     "SampledClasses",
     "SampledPosterior",
