@@ -17,6 +17,7 @@ from scipy.special import logsumexp, ndtri
 
 from .._core.random import as_generator
 from .._core.threads import blas_threads_for
+from .._core.words import as_html_text
 from ..exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from ..likelihoods import Choice, Hinge, Step
 from ..problem import Problem
@@ -72,6 +73,9 @@ class Estimate:
         errors = [part.se for part in parts if part.se is not None]
         error = float(np.linalg.norm(errors)) if errors else None
         return cls(sum(part.value for part in parts), error, f"{parts[0].method}, {len(parts)} classes")
+
+    def _repr_html_(self) -> str:
+        return as_html_text(str(self))
 
     def __str__(self) -> str:
         error = "" if self.se is None else f" +- {self.se:.2g}"

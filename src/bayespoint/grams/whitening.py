@@ -17,12 +17,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from .factor import FactorRoot
 from .gram import NewPoints, Root
 
 __all__ = ["Stacked", "Whitened"]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Whitened:
     """A root of the Gram matrix, and the softness of the boundary at each row."""
