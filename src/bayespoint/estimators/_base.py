@@ -34,6 +34,7 @@ from ._fitted import Fitted, leaving_one_out, mixed_latent
 from ._linear_weights import ShowsWeights
 from ._partitions import fit_partitions, is_dask
 from ._search import search
+from ._summary import summary_html
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
 __all__ = [
@@ -316,6 +317,13 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             rows = _certificates.random_part(fitted.n_rows, prior_fraction, self.random_state)
         rng = as_generator(random_state)
         return _certificates.certified_draw(self, rng, delta, prior_rows=rows, trust_inputs=trust_inputs)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: settings, and what a fit found."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and hasattr(self, "fitted_"):
+            bundle["text/html"] += summary_html(self, self._result())
+        return bundle
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
