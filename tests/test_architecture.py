@@ -345,6 +345,7 @@ SURFACE = [
     "posteriors.Latent",
     "posteriors.LatentClasses",
     "posteriors.Posterior",
+    "posteriors.SampledClasses",
     "posteriors.SampledPosterior",
     "problem.Problem",
     "problem.Weights",

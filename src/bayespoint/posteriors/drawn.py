@@ -74,11 +74,16 @@ class _Draws:
 
     def to_arviz(self) -> Any:
         """The draws as an arviz data tree: latents with dimensions chain, draw, row (needs ``bayespoint[report]``)."""
-        try:
-            from arviz_base import from_dict
-        except ImportError as error:
-            raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
-        return from_dict({"posterior": {"latent": self.latents}}, dims={"latent": ["row"]})
+        return draws_to_arviz(self.latents, ["row"])
+
+
+def draws_to_arviz(latents: Array, dims: list[str]) -> Any:
+    """Draws of shape (chain, draw, ...) as an arviz data tree, with names of the further dimensions."""
+    try:
+        from arviz_base import from_dict
+    except ImportError as error:
+        raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
+    return from_dict({"posterior": {"latent": latents}}, dims={"latent": dims})
 
 
 @told_briefly()
