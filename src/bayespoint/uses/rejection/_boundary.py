@@ -9,6 +9,7 @@ one of them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,8 @@ def passed_in_window(errors: Any, first: int, last: int, risk: float, delta: flo
     passed = np.zeros(len(errors), dtype=bool)
     begins, ends = _blocks(first, last)
     starts = begins.copy()  # of the counts of each block that are not proven
+    allowed = _first_allowed(first, last, risk, delta)
     while len(starts):
-        allowed = _allowed(starts, begins, risk, delta)
         reached = np.searchsorted(errors, allowed, side="right") + 1  # the first count with more errors
         reached = np.clip(reached, starts, ends)
         if np.all(reached == starts):
@@ -59,6 +60,7 @@ def passed_in_window(errors: Any, first: int, last: int, risk: float, delta: flo
             passed[start - 1 : stop - 1] = True
         left = reached < ends
         starts, begins, ends = reached[left], begins[left], ends[left]
+        allowed = _allowed(starts, begins, risk, delta) if len(starts) else allowed
     after = np.arange(last + 1, len(errors) + 1)
     failed = np.append(binomial_tail(errors[last:], after, risk) > delta, True)
     passed[last : last + int(np.argmax(failed))] = True
@@ -68,7 +70,13 @@ def passed_in_window(errors: Any, first: int, last: int, risk: float, delta: flo
 def allowed_errors(first: int, last: int, risk: float, delta: float) -> Any:
     """Errors that the counts of a window may have, all tested at once and nothing proven before."""
     begins, ends = _blocks(first, last)
-    return np.repeat(_allowed(begins, begins, risk, delta), ends - begins)
+    return np.repeat(_first_allowed(first, last, risk, delta), ends - begins)
+
+
+@lru_cache(maxsize=64)  # of the windows of a plan one is used
+def _first_allowed(first: int, last: int, risk: float, delta: float) -> Any:
+    begins = _blocks(first, last)[0]
+    return _allowed(begins, begins, risk, delta)
 
 
 def _blocks(first: int, last: int) -> tuple[Any, Any]:
