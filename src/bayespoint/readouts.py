@@ -12,12 +12,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import entr, log_ndtr, ndtr
+from scipy.special import entr, ndtr
 
 from ._core.losses import checked_loss
 from ._core.typing import Array
 from .exceptions import InvalidProblemError
 from .grams import NewPoints
+from .likelihoods.largest import largest_probabilities
 from .posteriors import Latent, Posterior
 
 __all__ = [
@@ -35,8 +36,6 @@ __all__ = [
     "mutual_information",
     "vote",
 ]
-
-_NODES = 64  # of the quadrature over the largest of several Gaussians
 
 
 class Decisions(NamedTuple):
@@ -110,7 +109,8 @@ def bayes_point(posterior: Posterior) -> Array:
     -------
     ndarray of shape (n,)
         ``alpha`` in ``f(x) = sum_i alpha_i k(x, x_i)`` with ``alpha' K alpha = 1``; for a low-rank problem the
-        coordinates of that function, of length one.
+        coordinates of that function, of length one. Of several classes one function each, in columns, of length one
+        together.
 
     Examples
     --------
@@ -120,8 +120,8 @@ def bayes_point(posterior: Posterior) -> Array:
     >>> readouts.bayes_point(EP().infer(Problem(np.eye(2), [1, -1], Step()))).round(4)
     array([ 0.7071, -0.7071])
     """
-    weights = posterior.mean_weights
-    return weights / posterior.problem.gram.length(weights)
+    weights, gram = posterior.mean_weights, posterior.problem.gram
+    return weights / np.linalg.norm([gram.length(column) for column in weights.reshape(len(weights), -1).T])
 
 
 def latent(posterior: Posterior, new: NewPoints) -> Latent:
@@ -149,7 +149,8 @@ def latent(posterior: Posterior, new: NewPoints) -> Latent:
     >>> readouts.latent(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     Latent(mean=array([0.]), variance=array([1.]))
     """
-    return posterior.at(new).latent
+    at = posterior.at(new)
+    return at.latent if posterior.problem.n_classes is None else Latent(at.mean, at.variance)
 
 
 def class_probability(posterior: Posterior, new: NewPoints) -> Array:
@@ -163,6 +164,7 @@ def class_probability(posterior: Posterior, new: NewPoints) -> Array:
     Returns
     -------
     ndarray of shape (n_points,)
+        Of several classes the probabilities of all, of shape (n_points, n_classes).
 
     Examples
     --------
@@ -174,45 +176,13 @@ def class_probability(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.class_probability(posterior, DensePoints([[0.0, 0.0], [0.5, 0.0]], [1.0, 1.0])).round(3)
     array([0.5  , 0.605])
     """
+    at: Any = posterior.at(new)
     likelihood = posterior.problem.likelihood
-    return posterior.at(new).expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)))
-
-
-def largest_probabilities(mean: Array, variance: Array) -> Array:
-    """Probability of each of several independent Gaussians to be the largest, row by row.
-
-    By Gauss-Legendre quadrature of ``phi_c(h) prod_o Phi_o(h)`` between where the largest begins to be likely and where
-    it ends to be; odds below 1e-12 are not told from that.
-
-    Parameters
-    ----------
-    mean, variance : ndarray of shape (n_points, n_classes)
-        Moments.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_classes)
-        Rows sum to one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.readouts import largest_probabilities
-    >>> largest_probabilities(np.array([[1.0, 0.0, 0.0]]), np.ones((1, 3))).round(4)
-    array([[0.6337, 0.1831, 0.1831]])
-    """
-    sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    low, high = (mean - 7 * sd).max(axis=1), (mean + 7 * sd).max(axis=1)
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    below = np.zeros_like(mean)
-    for node, weight in zip(nodes, weights, strict=True):
-        h = 0.5 * (low + high) + 0.5 * (high - low) * node
-        z = (h[:, None] - mean) / sd
-        logs = log_ndtr(z)
-        others = logs.sum(axis=1, keepdims=True) - logs
-        below += 0.5 * weight * (high - low)[:, None] * np.exp(others - 0.5 * z * z) / (sd * np.sqrt(2 * np.pi))
-    below = np.maximum(below, 1e-12)
-    return below / below.sum(axis=1, keepdims=True)
+    if posterior.problem.n_classes is not None:
+        probabilities: Array = at.probabilities
+        return probabilities
+    positive: Array = at.expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)))
+    return positive
 
 
 def vote(posterior: Posterior, new: NewPoints) -> Array:
@@ -237,7 +207,12 @@ def vote(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.vote(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     array([0.5])
     """
-    return posterior.at(new).expectation(lambda mean, var: ndtr(mean / np.sqrt(var)))
+    at: Any = posterior.at(new)
+    if posterior.problem.n_classes is not None:
+        votes: Array = at.votes
+        return votes
+    share: Array = at.expectation(lambda mean, var: ndtr(mean / np.sqrt(var)))
+    return share
 
 
 def entropy(posterior: Posterior, new: NewPoints) -> Array:
@@ -263,6 +238,8 @@ def entropy(posterior: Posterior, new: NewPoints) -> Array:
     array([1.])
     """
     p = class_probability(posterior, new)
+    if posterior.problem.n_classes is not None:
+        return entr(p).sum(axis=1) / np.log(2)
     return (entr(p) + entr(1 - p)) / np.log(2)
 
 
@@ -292,8 +269,12 @@ def mutual_information(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.mutual_information(EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1))), point).round(3)
     array([0.531])
     """
-    noise = posterior.at(new).expectation(posterior.problem.likelihood.conditional_entropy) / np.log(2)
-    return np.maximum(entropy(posterior, new) - noise, 0.0)
+    at: Any = posterior.at(new)
+    if posterior.problem.n_classes is not None:
+        noise = at.conditional_entropy
+    else:
+        noise = at.expectation(posterior.problem.likelihood.conditional_entropy)
+    return np.maximum(entropy(posterior, new) - noise / np.log(2), 0.0)
 
 
 def flip_probability(posterior: Posterior) -> Array:
@@ -324,7 +305,7 @@ def flip_probability(posterior: Posterior) -> Array:
     return posterior.disagreement()
 
 
-def leave_one_out_probability(posterior: Posterior) -> Array:
+def leave_one_out_probability(posterior: Any) -> Array:
     """Probability of the label +1 at each training point given all the other points.
 
     Parameters
@@ -345,6 +326,9 @@ def leave_one_out_probability(posterior: Posterior) -> Array:
     >>> readouts.leave_one_out_probability(posterior).round(6)
     array([0.5, 0.5])
     """
+    if posterior.problem.n_classes is not None:
+        probabilities: Array = posterior.leave_one_out_probabilities
+        return probabilities
     return np.exp(posterior.problem.likelihood.log_probability(*posterior.leave_one_out))
 
 

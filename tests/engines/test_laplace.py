@@ -8,8 +8,16 @@ from sklearn.svm import SVC
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.engines import Laplace
-from bayespoint.engines.svm import _add_rows, _Signed, _step_of_low_rank, _walk, support_vectors
-from bayespoint.exceptions import InferenceWarning, InvalidProblemError
+from bayespoint.engines.svm import (
+    _add_rows,
+    _Signed,
+    _step_of_low_rank,
+    _walk,
+    geometric_margin,
+    hard_margin,
+    support_vectors,
+)
+from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from bayespoint.grams import Dense, DensePoints
 from bayespoint.problem import Weights
 from bayespoint.tuning import Model, infer_candidate
@@ -397,3 +405,58 @@ def test_a_posterior_can_be_started_from_another(rng):
     warm = Laplace().infer(Problem(gram, y, Hinge(3.0)), start=Laplace().infer(Problem(gram, y, Hinge(0.3))))
     assert warm.log_evidence == pytest.approx(cold.log_evidence, abs=1e-7)
     np.testing.assert_allclose(warm.mean, cold.mean, atol=1e-8)
+
+
+# -- the largest margin ------------------------------------------------------------------------------------------------
+
+
+def largest_margin(gram, y):
+    """BPM (15) as printed, by a general solver: minimise |w|^2 under y_i <x_i, w> >= 1, over w = sum_i a_i x_i."""
+    found = minimize(
+        lambda a: 0.5 * a @ gram @ a,
+        np.linalg.solve(gram, 2 * y),
+        jac=lambda a: gram @ a,
+        constraints={"type": "ineq", "fun": lambda a: y * (gram @ a) - 1, "jac": lambda a: y[:, None] * gram},
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    return min(y * (gram @ found.x)) / np.sqrt(found.x @ gram @ found.x)
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.3])
+def test_the_largest_margin_is_that_of_a_general_solver(softness, rng):
+    gram, y = labelled("rbf", 12, rng)
+    problem = Problem(gram, y, Step(softness=softness))
+    found = hard_margin(problem)
+    assert geometric_margin(problem, y * found.alpha) == pytest.approx(
+        largest_margin(gram + softness * np.eye(12), y), rel=1e-6
+    )
+    assert np.min(y * found.latents) == pytest.approx(1.0, abs=1e-8)  # the canonical hyperplane
+    assert not len(found.hard)
+    assert geometric_margin(problem, y * found.alpha) == pytest.approx(1 / np.sqrt(found.alpha.sum()))  # no gap
+    assert geometric_margin(problem, y * (found.alpha + 0.01)) < geometric_margin(problem, y * found.alpha)
+
+
+def test_the_margin_is_the_printed_one(rng):
+    X, w = rng.normal(size=(2, 6, 3))
+    y, w = np.sign(X @ w[0]), w[0]
+    weights = np.linalg.pinv(X.T) @ w  # w = sum_i weights_i x_i
+    printed = min(y_i * (x_i @ w) for x_i, y_i in zip(X, y, strict=True)) / np.linalg.norm(w)
+    assert geometric_margin(Problem(X @ X.T, y, Step()), weights) == pytest.approx(printed)
+
+
+def test_a_wide_margin_and_a_thin_one(rng):
+    """Prices rise until no row pays."""
+    y = np.array([1.0, -1.0, 1.0])
+    for angle in (1.0, 1e-3, 1e-5):
+        X = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)], [0.5, -2.0]])
+        problem = Problem(X @ X.T, y, Step())
+        assert geometric_margin(problem, y * hard_margin(problem).alpha) == pytest.approx(np.sin(angle / 2), rel=1e-4)
+
+
+def test_no_margin_where_labels_cannot_be_separated(rng):
+    problem = Problem(np.ones((2, 2)), [1, -1], Step())
+    with pytest.raises(EmptyVersionSpaceError, match="same point with different labels"):
+        hard_margin(problem)
+    with pytest.raises(InvalidProblemError, match="use Step without noise"):
+        hard_margin(Problem(np.eye(2), [1, -1], Hinge()))

@@ -5,7 +5,8 @@ Without an equality constraint (a bias is part of the kernel) the dual of the su
     minimise  a'K a / 2 - sum_i |a_i|   over signed weights a_i = y_i alpha_i,  0 <= alpha_i <= C_i.
 
 Coordinate descent on a few hundred rows at a time finds out which are easy (alpha = 0), marginal (in between) and hard
-(alpha = C); a linear solve on the marginal ones then gives the weights to rounding.
+(alpha = C); a linear solve on the marginal ones then gives the weights to rounding. Where a finite C leaves no row
+hard, the machine is that of C = infinity: the one with the largest margin (BPM 14, 15).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ..grams import Gram
 from ..likelihoods import Hinge
 from ..problem import Problem
 
-__all__ = ["SupportVectors", "shared_residual", "support_vectors"]
+__all__ = ["SupportVectors", "geometric_margin", "hard_margin", "shared_residual", "support_vectors"]
 
 _STIFF = 20.0  # C k(x, x) from which coordinate descent alone is slow
 _LOOSE = 0.01  # violation at which to go on to a larger C
@@ -35,6 +36,10 @@ _NEWCOMERS = 256  # rows that join the marginal ones in a round, at least
 _SHARE = 64  # of many rows, one in so many joins
 _SWEEPS = 100  # of coordinate descent before the marginal rows are solved for
 _ROUNDING = 10 * np.finfo(float).eps
+_DEAR, _PRICES = (
+    1e4,
+    6,
+)  # C k(x, x) of the first machine that may have no hard row; how often it is raised a hundredfold
 
 
 class SupportVectors(NamedTuple):
@@ -72,9 +77,95 @@ def support_vectors(
     """
     if not isinstance(problem.likelihood, Hinge):
         raise InvalidProblemError(f"A support vector machine has a hinge, not {problem.likelihood}: use Hinge(C).")
-    y, own = problem.y, shared_residual(problem)
+    return _machine(problem, shared_residual(problem), problem.likelihood.C, tolerance, max_rounds, start)
+
+
+def hard_margin(problem: Problem, tolerance: float = 1e-10, max_rounds: int = 200) -> SupportVectors:
+    """The machine with the largest margin (BPM 14): that of C = infinity, on the walls of a step likelihood.
+
+    With a softness the walls see ``K + softness I``, and the machine is the one with quadratic slack.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a `Step` likelihood without label noise. Weights of a hard wall change nothing.
+    tolerance, max_rounds
+        As for `support_vectors`.
+
+    Returns
+    -------
+    SupportVectors
+        Scaled to ``min_i y_i h_i = 1`` (BPM 15) by what the walls see, ``h = (K + softness I) (y alpha)``.
+
+    Raises
+    ------
+    EmptyVersionSpaceError
+        If no function of the kernel separates the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines.svm import hard_margin
+    >>> hard_margin(Problem(np.diag([1.0, 4.0]), [1, -1], Step())).alpha
+    array([1.  , 0.25])
+    """
+    if problem.likelihood.kind not in ("hard", "soft"):
+        raise InvalidProblemError(
+            f"The largest margin belongs to version space, not to {problem.likelihood}: use Step without noise."
+        )
+    own = _shared(problem, problem.own)
+    price = _DEAR / float(np.mean(problem.diag + own))
+    for attempt in range(_PRICES):
+        with warnings.catch_warnings():
+            if attempt < _PRICES - 1:  # a price at which it stops short is no price
+                warnings.simplefilter("ignore", InferenceWarning)
+            found = _machine(problem, own, price, tolerance, max_rounds)
+        if not len(found.hard):
+            return found._replace(cap=np.full(problem.size, np.inf))
+        if attempt == 0:
+            problem.raise_if_empty()
+        price *= 100  # some row still pays rather than keep the margin
+    raise InvalidProblemError("The margin is too thin to be found within rounding: raise softness above 0.")
+
+
+def geometric_margin(problem: Problem, weights: Array) -> float:
+    """The margin ``min_i y_i <x_i, w> / |w|`` (BPM 13) of the vector ``w = sum_i weights_i x_i`` in feature space.
+
+    With a softness it is that of the walls, on ``K + softness I``. On rows of unit length it is the sine of the angle
+    to the nearest wall of version space, and negative outside of it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its likelihood is asked for its softness alone.
+    weights : ndarray of shape (n,)
+        Signed weights of the rows, such as `readouts.bayes_point`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step
+    >>> from bayespoint.engines.svm import geometric_margin
+    >>> problem = Problem(np.eye(2), [1, -1], Step())
+    >>> round(geometric_margin(problem, np.array([3.0, -4.0])), 12)
+    0.6
+    """
+    seen = problem.gram.times(weights) + _shared(problem, problem.own) * weights
+    return float(np.min(problem.y * seen) / np.sqrt(weights @ seen))
+
+
+def _machine(
+    problem: Problem, own: Array, C: float, tolerance: float, max_rounds: int, start: Array | None = None
+) -> SupportVectors:
+    """Solve the dual of the Gram matrix with `own` on its diagonal; warn if it stops short."""
+    y = problem.y
     gram, diag = _Signed(problem.gram, y, own), problem.diag + own
-    cap = problem.likelihood.C * problem.exponents
+    cap = C * problem.exponents
     rungs = _rungs(cap * diag) if start is None else 0
     alpha = np.zeros(problem.size) if start is None else np.clip(start, 0.0, cap)
     void = diag <= 0  # a latent that is always zero violates the margin
@@ -89,7 +180,7 @@ def support_vectors(
             f"The support vector machine stopped after {max_rounds} rounds with margins off by {violation:.1g}: "
             "lower C or the amplitude of the kernel.",
             InferenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return SupportVectors(alpha, y * (1.0 - pull), cap, violation, rounds)
 
@@ -236,9 +327,11 @@ def _step_of_low_rank(block: Array, gap: Array) -> Array:
 
 def shared_residual(problem: Problem) -> Array:
     """Residuals of the rows. Copies of a row have one each and share its weight, so that each tells less of the sum."""
-    if problem.residual is None:
-        return np.zeros(problem.size)
-    return problem.residual if problem.weights is None else problem.residual / problem.weights.copies
+    return np.zeros(problem.size) if problem.residual is None else _shared(problem, problem.residual)
+
+
+def _shared(problem: Problem, own: Array) -> Array:
+    return own if problem.weights is None else own / problem.weights.copies
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -15,20 +15,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import engines
 from .._core.random import as_generator
+from .._core.settings import is_named
 from .._core.typing import Array, RandomState
 from ..bounds import Certificate
 from ..engines import EP, Engine
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
-from ..grams.views import may_take_landmarks
+from ..grams.views import approximation
+from ..kernels.named import takes_objects
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model, maximise_evidence
 from ..tuning.limits import warn_at_bounds
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
-from ._fit import Recipe, conclude, prepare, search
-from ._fitted import Fitted, mixed_latent
+from ._draw import CertifiedDraw
+from ._fit import Recipe, conclude, prepare
+from ._fitted import Fitted, leaving_one_out, mixed_latent
+from ._linear_weights import ShowsWeights
 from ._partitions import fit_partitions, is_dask
+from ._search import search
+from ._summary import summary_html
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
 __all__ = [
@@ -44,11 +50,11 @@ __all__ = [
 _OPTIONAL = ("loo_proba_", "members_", "member_weights_", "kernels_", "weights_", "n_seen_", "class_count_")
 
 
-def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
+def named_engine(engine: Any, table: Mapping[str, str]) -> Any:
     """An engine by its name at the border, with its default settings; engine objects as they are."""
     found = getattr(engines, table[engine])() if isinstance(engine, str) and engine in table else engine
     if not isinstance(found, Engine):
-        names = ", ".join(map(repr, [*more, *table]))
+        names = ", ".join(map(repr, table))
         hint = f": write {found.__name__}()" if isinstance(found, type) and hasattr(found, "infer") else ""
         raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {engine!r}{hint}.")
     return found
@@ -64,7 +70,7 @@ def step_probabilities(likelihood: Any, latent: Latent) -> Array:
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
-class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels.
 
     `fitted_` is all that a fit found (see `bayespoint.estimators.Fitted`); other fitted attributes show parts of it.
@@ -72,13 +78,15 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     kernel: Any
     bias: float
-    optimizer: str | None
+    optimizer: Any
     class_weight: Any
     n_restarts: int
     max_rank: int | str | None
     n_jobs: int | None
     random_state: RandomState
     verbose: int = 0  # of classifiers that do not have the setting
+    _takes_gaps: bool = False  # whether inputs may have missing values
+    _engine_names: ClassVar[Mapping[str, str]]  # at the border: engines with their default settings
     engine: Any
     posterior_: Any
     fitted_: Fitted
@@ -116,9 +124,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 return self._attributes(conclude(recipe, ready, found))
 
             with fit_progress(self, X, y, attributes, self._result) as watch:
-                self._become(conclude(recipe, ready, recipe.search(recipe, ready, watch)))
+                found = recipe.search(recipe, ready, watch)
+                self._become(conclude(recipe, ready, found))
                 if recipe.tunes:
-                    warn_at_bounds([one.fitted_.model for one, _ in self._parts()])
+                    warn_at_bounds([one.model for one, _ in found.alternatives] or [found.model])
                 if (known := self._leave_one_out(X)) is not None:
                     self.loo_proba_ = self._calibrated(known)
         return self
@@ -138,6 +147,22 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def latent(self, X: Any) -> Latent:
         """Posterior mean and variance of the latent function; those of the mixture, where several models decide.
@@ -238,16 +263,73 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         'a prior learned on 200 of 400 rows, the bound is on the others'
         """
         fitted = self._require_fit()
+        _certificates.check_held_out(X_test, y_test)
         rows = None
         if prior_fraction is not None:
             rows = _certificates.random_part(fitted.n_rows, prior_fraction, self.random_state)
         result = _certificates.certificate(self, delta, prior_rows=rows, trust_inputs=trust_inputs)
         return _certificates.with_held_out(result, X_test, y_test)
 
+    def certified_draw(
+        self,
+        random_state: RandomState = None,
+        *,
+        delta: float = 0.05,
+        prior_fraction: float | None = None,
+        trust_inputs: bool = False,
+    ) -> CertifiedDraw:
+        """One function drawn from the posterior and kept, with a proven bound on its own error.
+
+        The bound on the Bayes point is twice that on the mean error of draws; a single draw needs no factor two. Draw
+        once: to try several and keep the best would have to be paid for.
+
+        Parameters
+        ----------
+        random_state : int, Generator, RandomState or None, default=None
+            Source of the draw. It must not depend on the rows.
+        delta : float, default=0.05
+            Probability, over training rows and the draw, that the bound does not hold.
+        prior_fraction : float, optional
+            Learn kernel, landmarks and prior on this share of the rows, as for `certificate`. Needed unless the kernel
+            is linear and was fixed beforehand.
+        trust_inputs : bool, default=False
+            Whether features that look preprocessed were so on other rows.
+
+        Returns
+        -------
+        CertifiedDraw
+            A classifier with `predict` and `predict_proba`, the same for ever; ``certificate_`` is the bound. It is
+            drawn between the prior of the learned part and the posterior of all rows, where the bound is smallest.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from bayespoint import BayesPointClassifier
+        >>> X, y = make_moons(400, noise=0.1, random_state=0)
+        >>> model = BayesPointClassifier(random_state=0).fit(X, y)
+        >>> draw = model.certified_draw(0, prior_fraction=0.5)
+        >>> draw.certificate_.bound.value < model.certificate(prior_fraction=0.5).bound.value / 1.5
+        True
+        """
+        fitted = self._require_fit()
+        rows = None
+        if prior_fraction is not None:
+            rows = _certificates.random_part(fitted.n_rows, prior_fraction, self.random_state)
+        rng = as_generator(random_state)
+        return _certificates.certified_draw(self, rng, delta, prior_rows=rows, trust_inputs=trust_inputs)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: settings, and what a fit found."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and hasattr(self, "fitted_"):
+            bundle["text/html"] += summary_html(self, self._result())
+        return bundle
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._pairwise
+        tags.input_tags.pairwise = is_named(self.kernel, "precomputed")
+        tags.input_tags.allow_nan = self._takes_gaps
         return tags
 
     # -- for subclasses to say ------------------------------------------------------------------------------------
@@ -260,37 +342,49 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
         raise NotImplementedError
 
-    def _engine(self, model: Model, data: TrainingSet) -> Any:
-        """The engine that the constructor's argument stands for."""
-        raise NotImplementedError
+    def _engine(self) -> Any:
+        """The engine that the constructor's argument stands for, or None for the sampler of the house."""
+        engine = named_engine(self.engine, self._engine_names)
+        return None if is_named(self.engine, "sample") else engine
 
-    def _probabilities(self, latent: Latent) -> Array:
+    def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         """Class probabilities from moments of the latent."""
         raise NotImplementedError
 
     def _recipe(self) -> Recipe:
         """What the settings say, once they have been checked: the first word of every kind of fit; subclasses add."""
-        if self.optimizer not in ("evidence", None):
-            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
+        climbs = self.optimizer if callable(self.optimizer) else None
+        if climbs is None and self.optimizer not in ("evidence", None):
+            raise InvalidProblemError(f"optimizer must be 'evidence', None or a function, got {self.optimizer!r}.")
         if not isinstance(self.n_restarts, Integral) or isinstance(self.n_restarts, bool) or self.n_restarts < 0:
             raise InvalidProblemError(f"n_restarts must be a whole number of at least 0, got {self.n_restarts!r}.")
         if not (isinstance(self.bias, Real) and 0 <= float(self.bias) < np.inf):
             raise InvalidProblemError(f"bias must be a finite number of at least 0, got {self.bias!r}.")
         if not isinstance(self.verbose, Integral) or self.verbose < 0:
             raise InvalidProblemError(f"verbose must be a whole number of at least 0, got {self.verbose!r}.")
-        by_name = self.kernel if isinstance(self.kernel, str) else None
+        max_rank, pairwise = self.max_rank, is_named(self.kernel, "precomputed")
+        if not (max_rank is None or is_named(max_rank, "auto")):
+            if not isinstance(max_rank, Integral) or isinstance(max_rank, bool) or max_rank < 1:
+                raise InvalidProblemError(
+                    f"max_rank must be 'auto', None or a whole number of at least 1, got {max_rank!r}."
+                )
+            max_rank = int(max_rank)
+        elif pairwise:
+            max_rank = None
         return Recipe(
             model=self._model,
-            engine=self._engine,
+            engine=self._engine(),
             search=search,
             climb=maximise_evidence,
+            optimizer=climbs,
             tunes=self.optimizer is not None,
             n_restarts=self.n_restarts,
             is_weighted=self.class_weight is not None,
-            pairwise=self._pairwise,
+            pairwise=pairwise,
             takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
-            scales_by_rows=self.kernel is None or by_name in ("rbf", "laplacian"),
-            max_rank=self._rank_limit,
+            takes_objects=takes_objects(self.kernel),
+            scales_by_rows=self.kernel is None or is_named(self.kernel, "rbf", "laplacian"),
+            max_rank=max_rank,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
@@ -307,8 +401,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         fitted, first = self.fitted_, self.fitted_.posteriors[0]
         if first.engine.wants_rows or (first.log_evidence is None and fitted.model.likelihood.is_hard):
             return None
-        known = self._probabilities(fitted.leave_one_out)
         assert fitted.rows is not None
+        left_out = leaving_one_out(fitted.posteriors, fitted.rows.sample_weight)
+        known = self._probabilities(fitted.model.likelihood, left_out)
         if not fitted.rows.dropped:
             return known
         proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
@@ -345,28 +440,6 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # -- what subclasses share ------------------------------------------------------------------------------------
 
-    @property
-    def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def _sampler(self, model: Model, data: TrainingSet) -> str:
-        """The sampler of the house by name: the billiard is faster wherever it can go, see the benchmarks.
-
-        It cannot go where rows have weights and something of their own: latent noise, or what landmarks leave out.
-        """
-        has_own = model.likelihood.softness > 0 or may_take_landmarks(len(data.y), self._rank_limit)
-        return "elliptical-slice" if data.weights is not None and has_own else "billiard"
-
-    @property
-    def _rank_limit(self) -> int | str | None:
-        if self.max_rank is not None and self.max_rank != "auto":
-            if not isinstance(self.max_rank, Integral) or isinstance(self.max_rank, bool) or self.max_rank < 1:
-                raise InvalidProblemError(
-                    f"max_rank must be 'auto', None or a whole number of at least 1, got {self.max_rank!r}."
-                )
-            return int(self.max_rank)
-        return None if self._pairwise else self.max_rank
-
     def _require_fit(self) -> Fitted:
         """What a fit found, if there was one."""
         check_is_fitted(self)
@@ -374,7 +447,8 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _parts(self) -> list[tuple[Self, float]]:
         """The classifiers that decide together and their weights: this one alone, where there is one kernel."""
-        if not self._require_fit().alternatives:
+        check_is_fitted(self)
+        if not self.fitted_.alternatives:
             return [(self, 1.0)]
         return list(zip(self.members_, self.member_weights_.tolist(), strict=True))
 
@@ -404,7 +478,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "posterior_": posteriors[0] if len(fitted.classes) == 2 else list(posteriors),
             "log_evidence_": fitted.log_evidence,
             "log_posterior_": fitted.log_posterior,
-            "approximation_": fitted.view.approximation(kernel),
+            "approximation_": None if fitted.view.is_exact else approximation(fitted.view, kernel),
         }
 
 
@@ -424,7 +498,7 @@ def draw_functions(model: KernelClassifier, X: Any, size: int, rng: np.random.Ge
     How many of them come from which kernel is left to chance, by the weights.
     """
     parts = model._parts()
-    if model._pairwise:
+    if is_named(model.kernel, "precomputed"):
         raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
     rows = check_inputs(model, X)
     counts = rng.multinomial(size, [weight for _, weight in parts]) if len(parts) > 1 else [size]

@@ -21,13 +21,12 @@ from ..engines.margin.engine import Margin
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, step_probabilities
 from ._callbacks import Watch
 from ._fit import Prepared, Recipe, infer_posteriors
 from ._fitted import Fitted
-from ._linear_weights import FeatureConfidence, LinearWeights
+from ._linear_weights import FeatureConfidence
 from ._validation import TrainingSet
 
 __all__ = ["GaussianMarginClassifier"]
@@ -100,10 +99,12 @@ class GaussianMarginClassifier(KernelClassifier):
         Whether the problem was not convex, so that another start may find a better one.
     kernel_, bias_, likelihood_
         Kernel with its variance, prior standard deviation of the offset, and likelihood in use.
+    coef_, coef_std_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Mean and standard deviation of the weights; linear kernels only.
+    intercept_, intercept_std_ : ndarray of shape (1,) or (n_classes,)
+        Mean and standard deviation of the offset; linear kernels only.
     mean_ : ndarray of shape (n_features,) or (n_classes, n_features)
-        Mean of the weights; linear kernels only.
-    intercept_ : float or ndarray of shape (n_classes,)
-        Mean of the offset; linear kernels only.
+        The means again, without the first axis for two classes: the paper's mu.
     covariance_ : ndarray of shape (n_features, n_features) or (n_classes, n_features, n_features)
         Covariance of the weights; linear kernels only, made when first asked for.
 
@@ -199,7 +200,7 @@ class GaussianMarginClassifier(KernelClassifier):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`; rows sum to one.
         """
-        return self._probabilities(self.latent(X))
+        return step_probabilities(self.likelihood_, self.latent(X))
 
     def predict_gibbs(self, X: Any) -> Any:
         """Predict each row by a classifier drawn from the Gaussian for it.
@@ -259,17 +260,15 @@ class GaussianMarginClassifier(KernelClassifier):
     @property
     def mean_(self) -> Array:
         """Mean of the weights."""
-        return LinearWeights.of(self._require_fit()).mean
-
-    @property
-    def intercept_(self) -> Any:
-        """Mean of the offset."""
-        return LinearWeights.of(self._require_fit()).intercept
+        return self._squeezed(self._linear_weights.mean)
 
     @property
     def covariance_(self) -> Array:
         """Covariance of the weights."""
-        return LinearWeights.of(self._require_fit()).covariance
+        return self._squeezed(self._linear_weights.covariance)
+
+    def _squeezed(self, values: Array) -> Array:
+        return values[0] if len(self.classes_) == 2 else values
 
     def feature_confidences(self, feature_names: Any = None) -> list[FeatureConfidence]:
         """Features of a linear machine of two classes by how sure their weights are, the surest first.
@@ -292,10 +291,10 @@ class GaussianMarginClassifier(KernelClassifier):
         >>> model.feature_confidences(["noise", "signal", "more noise"])[0].name
         'signal'
         """
-        weights = LinearWeights.of(self._require_fit())
+        self._require_fit()
         if len(self.classes_) > 2:
             raise InvalidProblemError("Feature confidences are for two classes: fit one class against the rest.")
-        mean, sd = weights.mean, np.sqrt(np.diagonal(weights.covariance))
+        mean, sd = self.coef_[0], self.coef_std_[0]
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(mean))])
         if len(feature_names) != len(mean):
@@ -338,7 +337,7 @@ class GaussianMarginClassifier(KernelClassifier):
         posterior = fitted.posteriors[0]
         n, kl = posterior.problem.size, divergence(posterior)
         z = deviations(posterior)
-        found = {"exact": certify([posterior], delta).gibbs}
+        found = {"exact": _bound_on_draws([posterior], delta)}
         if self.eta_ > 0.5:
             found["corollary 5"] = gaussian_margin_slack_bound(z, self.eta_, kl, n, delta)
             if ndtr(z.min()) >= self.eta_ - 1e-6:
@@ -350,7 +349,7 @@ class GaussianMarginClassifier(KernelClassifier):
     def _model(self, data: TrainingSet) -> Model:
         if not isinstance(self.variance, Real) or not 0 < float(self.variance) < np.inf:
             raise InvalidProblemError(f"variance must be a finite number above 0, got {self.variance!r}.")
-        kernel = float(self.variance) * make_kernel(self.kernel, data.X, data.counts)
+        kernel = float(self.variance) * make_kernel(self.kernel, data.X, data.sample_weight)
         return Model(with_bias(kernel, float(self.bias)), Step())
 
     def _recipe(self) -> Recipe:
@@ -371,7 +370,7 @@ class GaussianMarginClassifier(KernelClassifier):
     def _leave_one_out(self, X: Any) -> None:
         """Not Bayes' rule: a row's site is not what its absence would take away."""
 
-    def _engine(self, model: Model, data: TrainingSet) -> Margin:
+    def _engine(self) -> Margin:
         return self._engine_at(self.eta, self.C)
 
     def _engines(self) -> list[Margin]:
@@ -389,7 +388,7 @@ class GaussianMarginClassifier(KernelClassifier):
             float(eta), float(C), float(self.margin), self.slack, self.solver, tolerance=float(self.tolerance)
         )
 
-    def _search(self, recipe: Recipe, ready: Prepared, watch: Watch) -> Candidate:
+    def _search(self, recipe: Recipe, ready: Prepared, watch: Watch | None) -> Candidate:
         """The machine, or of a grid of them the one with the smallest bound."""
         view = recipe.view(ready.model.kernel, ready.points.X, None)
         machines = [ready._replace(engine=engine) for engine in self._engines()]
@@ -397,7 +396,7 @@ class GaussianMarginClassifier(KernelClassifier):
             return infer_posteriors(recipe, machines[0], ready.model, view=view)
         alone = replace(recipe, n_jobs=None)
         tasks = (delayed(infer_posteriors)(alone, machine, ready.model, view=view) for machine in machines)
-        return min(in_parallel(tasks, self.n_jobs), key=lambda one: certify(one.posteriors, _DELTA).gibbs.value)
+        return min(in_parallel(tasks, self.n_jobs), key=lambda one: _bound_on_draws(one.posteriors, _DELTA).value)
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
         engine, solutions = fitted.posteriors[0].engine, [posterior.found for posterior in fitted.posteriors]
@@ -409,8 +408,11 @@ class GaussianMarginClassifier(KernelClassifier):
             "is_local_optimum_": self.slack == "deviation",
         }
 
-    def _probabilities(self, latent: Latent) -> Array:
-        return step_probabilities(self.likelihood_, latent)
+
+def _bound_on_draws(posteriors: Any, delta: float) -> Bound:
+    found = certify(posteriors, delta).gibbs
+    assert found is not None
+    return found
 
 
 def _wins(mean: Array, sd: Array, code: int) -> Array:

@@ -10,7 +10,9 @@ import numpy as np
 from scipy.linalg import blas, eigh, lapack, solve_triangular
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
+from .classes import DenseClasses, RootClasses, dense_classes, factor_classes
 from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding, pivoted_root
 
 __all__ = ["ByValues", "Dense", "DensePoints"]
@@ -25,20 +27,14 @@ class ByValues:
     """What a Gram matrix can do by its values, whether they are held or computed when first asked for."""
 
     dense: Any
+    residual: ClassVar[None] = None  # no point has a variance of its own
 
     @property
     def size(self) -> int:
         """Number of points."""
         return len(self.dense)
 
-    @property
-    def rank(self) -> int:
-        """Number of points: the work is done on the matrix itself."""
-        return self.size
-
-    @property
-    def residual(self) -> None:
-        """No point has a variance of its own."""
+    rank = size  # the work is done on the matrix itself
 
     def times(self, weights: Array) -> Array:
         """``K a``; rows without a weight cost nothing."""
@@ -77,6 +73,18 @@ class ByValues:
         mean = blas.dsymv(1.0, gram.T, alpha, lower=1)
         return DenseGaussian(self, plus, minus, log_det, alpha, mean, variance, tau, nu)
 
+    def conditioned_classes(self, sites: Array, nu: Array) -> DenseClasses | RootClasses | None:
+        """The prior of several classes times sites; those of any form in the coordinates of a root."""
+        if sites.ndim == 2:
+            return dense_classes(self._lifted, sites, nu, _factorise)
+        root = self._class_root
+        found = factor_classes(root.factor, sites, nu)
+        return None if found is None else RootClasses(found, root)
+
+    @cached_property
+    def _class_root(self) -> PivotedRoot:
+        return PivotedRoot(*pivoted_root(self._lifted))
+
     @cached_property
     def _lifted(self) -> Any:
         """The matrix, where latents that are always zero move by next to nothing, so that they have a marginal."""
@@ -88,6 +96,7 @@ class ByValues:
         return lifted
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Dense(MadeByView, ByValues):
     """A Gram matrix as an array of shape (n, n).
@@ -137,6 +146,7 @@ class Dense(MadeByView, ByValues):
         return HeldRows(self.dense)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class HeldRows:
     """All rows of a matrix, in memory."""
@@ -148,6 +158,7 @@ class HeldRows:
         out[places] = self.held[rows]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DensePoints:
     """New points by their kernel values with the training points.
@@ -208,6 +219,7 @@ class DensePoints:
         return self.diag[:, None] if self.prior is None else self.prior
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DenseGaussian(WithTriangle):
     """``W = (K + T^-1)^-1 = plus' plus - minus minus'`` for site precisions T of either sign.
@@ -243,15 +255,15 @@ class DenseGaussian(WithTriangle):
         return -0.5 * self.log_det + 0.5 * float((self.nu * self.mean).sum())
 
     def at(self, new: DensePoints) -> tuple[Array, Array]:
-        mean, variance = np.empty(len(new)), np.empty(len(new))
-        many = max(len(new), new.asked) >= _MANY * len(self.alpha)
+        n = len(new.cross)
+        mean, variance = np.empty(n), np.empty(n)
+        many = max(n, new.asked) >= _MANY * len(self.alpha)
         short = self.short_root if many else None
-        for start in range(0, len(new), _BLOCK):
+        for start in range(0, n, _BLOCK):
             rows = slice(start, start + _BLOCK)
             k = np.asfortranarray(new.cross[rows].T)
             mean[rows] = blas.dgemv(1.0, k, self.alpha, trans=1)
-            explained = _explained(self.plus, self.minus, k) if short is None else _by_short_root(short, self.minus, k)
-            variance[rows] = new.diag[rows] - explained
+            variance[rows] = new.diag[rows] - _explained(self.plus, self.minus, k, short)
         return mean, above_rounding(variance, new.diag)
 
     @cached_property
@@ -281,6 +293,11 @@ class DenseGaussian(WithTriangle):
         kept = values > 0.5 * _LEFT_OUT
         basis = blas.dgemm(1.0, spanned, vectors[:, kept] / np.sqrt(values[kept]))
         return np.asarray(blas.dtrmm(1.0, self.plus, basis, lower=1, trans_a=1, overwrite_b=1))
+
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """By few columns, where these do."""
+        root = self.plus.T if self.short_root is None else self.short_root
+        return root, self.minus if self.minus.shape[1] else None
 
     def jointly_at(self, new: DensePoints) -> tuple[Array, Array]:
         return new.cross @ self.alpha, new.among - self._explained_jointly(np.asfortranarray(new.cross.T))
@@ -321,6 +338,7 @@ class DenseGaussian(WithTriangle):
         raise InvalidProblemError("Only a low-rank problem has coordinates that other rows share: use LowRank.")
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class PivotedRoot:
     """A pivoted Cholesky factor: rows of `factor` at the `pivots` are lower triangular, and span all others."""
@@ -362,23 +380,20 @@ class PivotedRoot:
         return solved
 
 
-def _explained(plus: Array, minus: Array, cross: Array) -> Array:
-    """``k' W k`` for each column k of `cross`: the prior variance that the data explain."""
-    return _squares(blas.dtrmm(1.0, plus, cross, lower=1)) - _taken_back(minus, cross)
+def _explained(plus: Array, minus: Array, cross: Array, short: Array | None = None) -> Array:
+    """``k' W k`` for each column k of `cross`: the prior variance that the data explain.
 
-
-def _by_short_root(short: Array, minus: Array, cross: Array) -> Array:
-    """The same, as good as `DenseGaussian.short_root`."""
-    return _squares(blas.dgemm(1.0, short, cross, trans_a=1)) - _taken_back(minus, cross)
-
-
-def _taken_back(minus: Array, cross: Array) -> Any:
-    """What negative precisions take back of it."""
-    return _squares(blas.dgemm(1.0, minus, cross, trans_a=1)) if minus.shape[1] else 0.0
-
-
-def _squares(columns: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->j", columns, columns))
+    With a `short` root in the place of `plus` it is as good as `DenseGaussian.short_root`.
+    """
+    if short is None:
+        whitened = blas.dtrmm(1.0, plus, cross, lower=1)
+    else:
+        whitened = blas.dgemm(1.0, short, cross, trans_a=1)
+    explained = np.asarray(np.einsum("ij,ij->j", whitened, whitened))
+    if minus.shape[1]:  # negative precisions take back of it
+        removed = blas.dgemm(1.0, minus, cross, trans_a=1)
+        explained -= np.einsum("ij,ij->j", removed, removed)
+    return explained
 
 
 def _apply(plus: Array, minus: Array, x: Array) -> Array:

@@ -31,6 +31,7 @@ __all__ = [
     "check_gram",
     "conditioned_on",
     "pivoted_root",
+    "remember",
 ]
 
 ROUNDING = 1e-12  # of a variance that is zero in exact arithmetic, beside the prior's: it must have a marginal
@@ -97,6 +98,13 @@ class Gram(Protocol):
         """The prior times sites ``exp(nu_i f_i - tau_i f_i^2 / 2)``; None if that is no proper Gaussian."""
         ...
 
+    def conditioned_classes(self, sites: Array, nu: Array) -> Any:
+        """Latents of several classes times a site a row, see `bayespoint.grams.classes`; None if that is not proper.
+
+        Sites are ``pi`` of shape (n, C), or precisions of any form (n, C, C).
+        """
+        ...
+
     def expansion(self, new: Any, rows: Any, weights: Array) -> Array:
         """``sum_i weights_i k(z, x_i)`` over training points `rows`, of shape (n_points, n_functions)."""
         ...
@@ -107,10 +115,6 @@ class Gram(Protocol):
 
     def by_rows(self) -> RowSource:
         """The matrix one row at a time."""
-        ...
-
-    def made_by(self, view: Any, kernel: Any) -> None:
-        """Remember what makes the same matrix again, so that files need not hold it."""
         ...
 
 
@@ -188,6 +192,10 @@ class Conditioned(Protocol):
         """``W = (K + T^-1)^-1``."""
         ...
 
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """Matrices A and B with the variance ``k(z, z) - |A'r|^2 + |B'r|^2`` at a point; r as for `View.spanned`."""
+        ...
+
     @property
     def coordinates(self) -> Any:
         """The Gaussian over the coordinates of a factor; a matrix as such has none and says so."""
@@ -251,10 +259,6 @@ class MadeByView:
     _values: ClassVar[str]  # the attribute that holds the matrix
     _origin: Any = None
 
-    def made_by(self, view: Any, kernel: Any) -> None:
-        """Remember what makes the same matrix again."""
-        object.__setattr__(self, "_origin", (view, kernel))
-
     def __getstate__(self) -> dict[str, Any]:
         state = parts_of(self)
         if self._origin is not None:
@@ -269,6 +273,12 @@ class MadeByView:
         values = getattr(view.gram(kernel), name)
         object.__setattr__(self, name, values)
         return values
+
+
+def remember(gram: Gram, view: Any, kernel: Any) -> None:
+    """Let a Gram matrix know what makes it again, so that files need not hold it; some are no more than that anyway."""
+    if isinstance(gram, MadeByView):
+        object.__setattr__(gram, "_origin", (view, kernel))
 
 
 class WithTriangle:

@@ -11,8 +11,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 
+from .._core.objects import Objects
 from .._core.threads import workers
 from .._core.typing import Array, Matrix
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ..kernels import kernel_values
 from ._tiles import Products, Single, Values, as_taken, diagonal, tiling
@@ -23,6 +25,7 @@ __all__ = ["KernelRows", "RowPoints", "Single", "stacked"]
 _LARGE = 1e30  # single precision ends at 3e38, and sums of many values must fit, too
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class KernelRows(ByValues):
     """The Gram matrix of `kernel` at `X`, lazily: a `Problem` takes it where it takes an array.
@@ -51,13 +54,12 @@ class KernelRows(ByValues):
 
     def __post_init__(self) -> None:
         X = self.X
+        if isinstance(X, Objects):
+            return
         X = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or not np.isfinite(X.data if sparse.issparse(X) else X).all():
             raise InvalidProblemError("Inputs must be a finite matrix, one row a point.")
         object.__setattr__(self, "X", X)
-
-    def made_by(self, view: Any, kernel: Any) -> None:
-        """It is its kernel and its inputs, in files too."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "X": self.X}  # the rest can be computed again
@@ -74,6 +76,8 @@ class KernelRows(ByValues):
     def size(self) -> int:
         """Number of points."""
         return len(self)
+
+    rank = size
 
     @property
     def signature(self) -> Any:
@@ -146,6 +150,7 @@ class KernelRows(ByValues):
         return self._kind.granularity
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class RowPoints:
     """New points by their kernel values with those training points that matter, computed once.
@@ -177,6 +182,8 @@ class RowPoints:
 
     def __post_init__(self) -> None:
         Z = self.Z
+        if isinstance(Z, Objects):
+            return
         object.__setattr__(self, "Z", sparse.csr_array(Z) if sparse.issparse(Z) else np.asarray(Z, dtype=np.float64))
 
     def __len__(self) -> int:
@@ -229,7 +236,9 @@ class RowPoints:
 
 
 def stacked(X: Matrix, Z: Matrix) -> Matrix:
-    """Rows of one matrix above those of another, either of them sparse or not."""
+    """Rows of one matrix above those of another, either of them sparse or not; objects after others."""
+    if isinstance(X, Objects):
+        return Objects([*X, *Z])
     if sparse.issparse(X) or sparse.issparse(Z):
         return sparse.vstack([sparse.csr_array(X), sparse.csr_array(Z)], format="csr")
     return np.concatenate([X, Z])

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.gram import above_rounding
 from ..grams.whitening import Whitened
 from ..problem import Problem
-from .latent import Latent, correlated, spread_out
+from .latent import ByMoments, Latent, correlated, spread_out
 
 __all__ = ["ExpandedPosterior", "SampledPosterior"]
 
@@ -73,29 +74,21 @@ class _Draws:
 
     def to_arviz(self) -> Any:
         """The draws as an arviz data tree: latents with dimensions chain, draw, row (needs ``bayespoint[report]``)."""
-        try:
-            from arviz_base import from_dict
-        except ImportError as error:
-            raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
-        return from_dict({"posterior": {"latent": self.latents}}, dims={"latent": ["row"]})
+        return draws_to_arviz(self.latents, ["row"])
 
 
-class _ByMoments:
-    """Moments of the latent one by one; what else there is at new points is told by `At`."""
-
-    latent: Any
-
-    @property
-    def mean(self) -> Array:
-        return self.latent.mean
-
-    @property
-    def variance(self) -> Array:
-        return self.latent.variance
+def draws_to_arviz(latents: Array, dims: list[str]) -> Any:
+    """Draws of shape (chain, draw, ...) as an arviz data tree, with names of the further dimensions."""
+    try:
+        from arviz_base import from_dict
+    except ImportError as error:
+        raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
+    return from_dict({"posterior": {"latent": latents}}, dims={"latent": dims})
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
-class DrawnAt(_ByMoments):
+class DrawnAt(ByMoments):
     """Draws at new points: a latent given each draw, and the variance of what the training points do not determine."""
 
     coordinates: Array
@@ -135,6 +128,7 @@ class DrawnAt(_ByMoments):
         return self.coordinates.reshape(-1, self.features.shape[1])
 
 
+@told_briefly("problem", "draws", "engine")
 @dataclass(frozen=True, eq=False)
 class SampledPosterior(_Draws):
     """Draws from the posterior, in whitened coordinates of the training points.
@@ -215,8 +209,9 @@ class SampledPosterior(_Draws):
         return SampledPosterior(self.problem, self.white, kept, self.info, engine=self.engine)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
-class ExpandedAt(_ByMoments):
+class ExpandedAt(ByMoments):
     """Few classifiers at new points, and a variance next to nothing beside them."""
 
     outputs: Array  # of shape (1, draw, n_points)
@@ -237,6 +232,7 @@ class ExpandedAt(_ByMoments):
         return drawn
 
 
+@told_briefly("problem", "draws", "engine")
 @dataclass(frozen=True, eq=False)
 class ExpandedPosterior(_Draws):
     """Classifiers of version space as expansions in few training points: what perceptrons find.

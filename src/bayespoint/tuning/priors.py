@@ -12,6 +12,7 @@ from scipy.linalg import block_diag
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Kernel, KernelOperator
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..kernels import OnFeatures, Spectral
 
 __all__ = ["HyperPrior", "weak_hyper_prior"]
@@ -22,6 +23,7 @@ _SPREADS: Mapping[str, float] = {"amplitude": 2.0, "length scale": 1.0, "power":
 _RATIOS: Mapping[str, float] = {"number": 0.5, "gap": 0.5, "nominal": 1.0}  # of one length scale to their mean
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class HyperPrior:
     """A Gaussian over log-parameters; those without a prior have precision zero.
@@ -79,7 +81,8 @@ def weak_hyper_prior(
     array([4., 3., 1.])
     """
     shape = kernel.k1
-    variance = float(np.average(_diagonal(shape, X), weights=weights))
+    by_blocks = sparse.issparse(X) and shape.requires_vector_input
+    variance = float(np.average(_diagonal(shape, X) if by_blocks else shape.diag(X), weights=weights))
     lift = np.log(_VARIANCE / variance) if variance > 0 else 0.0  # no kernel, as will be said elsewhere
     blocks = [*_blocks(shape, lift), *_blocks(kernel.k2, 0.0)]
     blocks += [(np.log([getattr(likelihood, name)]), np.array([[_SPREADS[name] ** -2]])) for name in free]
@@ -88,9 +91,7 @@ def weak_hyper_prior(
 
 
 def _diagonal(kernel: Kernel, X: Any) -> Array:
-    """Kernel value of each row with itself; kernels of scikit-learn take sparse rows as arrays, some at a time."""
-    if not (sparse.issparse(X) and kernel.requires_vector_input):
-        return np.asarray(kernel.diag(X))
+    """Kernel value of each sparse row with itself; kernels of scikit-learn take them as arrays, some at a time."""
     blocks = (X[start : start + _ROWS].toarray() for start in range(0, X.shape[0], _ROWS))
     return np.concatenate([kernel.diag(block) for block in blocks])
 

@@ -27,6 +27,7 @@ from ...exceptions import InferenceWarning, InvalidProblemError
 from ...posteriors import EvidenceGradient, GaussianPosterior
 from ...problem import Problem
 from ..base import Engine
+from .classes import ClassRows, class_posterior, evaluate_classes
 from .sites import ALARMING, SETTLED, SiteRows, Sites, State, back_off, evaluate, rows_evidence, settle
 
 __all__ = ["EP", "posterior_of_state"]
@@ -67,6 +68,7 @@ class EP(Engine):
     memory: int = 3
     fallback: bool = True
 
+    takes_classes: ClassVar[bool] = True
     gives_evidence: ClassVar[bool] = True
     can_grow: ClassVar[bool] = True
 
@@ -75,8 +77,11 @@ class EP(Engine):
 
         It is deterministic: `rng` is there because every engine has it.
         """
+        self.check(problem)
+        if problem.n_classes is not None:
+            return self._infer_classes(problem, start)
         hard = problem.hard
-        if hard.any() and not problem.diag[hard].all():
+        if hard.any() and not problem.gram.diag[hard].all():
             problem.raise_if_empty()
         rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
         sites = nothing = Sites(*np.zeros((2, problem.size)))
@@ -92,22 +97,44 @@ class EP(Engine):
             if self.fallback and not state.error <= max(SETTLED, self.tolerance):
                 state, more = self._sequential(rows, state)
                 sweeps, how = sweeps + more, "sequential"
-            if not state.error <= ALARMING:
-                warnings.warn(
-                    f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by "
-                    f"{state.error:.1g} (tolerance {self.tolerance:.1g}): probabilities and evidence may be off; "
-                    f"{problem.likelihood.remedy}, or sample with another engine.",
-                    InferenceWarning,
-                    stacklevel=2,
-                )
+            self._warn_if_moving(problem, state, sweeps)
             info = {"sweeps": sweeps, "updates": how, "error": state.error}
             return posterior_of_state(problem, rows, state, info, self)
+
+    def _infer_classes(self, problem: Problem, start: Any) -> Any:
+        """The same with a latent for each class."""
+        hard = problem.hard
+        if hard.any() and not problem.diag[hard].all():
+            problem.raise_if_empty()
+        rows: Any = ClassRows.of(problem)
+        sites = rows.first() if start is None else Sites(start.tau.ravel(), start.nu.ravel())
+        with blas_threads_for(problem.size, problem.gram.rank):
+            state = evaluate_classes(rows, sites) or evaluate_classes(rows, Sites(*np.zeros((2, len(rows.copies)))))
+            assert state is not None
+            state, sweeps = settle(rows, state, self.tolerance, self.max_sweeps, self.memory, evaluate_classes)
+            right = state.mean.argmax(axis=1) == problem.y
+            if hard.any() and not (state.error <= SETTLED and np.all(right[hard])):
+                problem.raise_if_empty()
+            self._warn_if_moving(problem, state, sweeps)
+            info = {"sweeps": sweeps, "updates": "parallel", "error": state.error}
+            return class_posterior(problem, rows, state, info, self)
+
+    def _warn_if_moving(self, problem: Problem, state: State, sweeps: int) -> None:
+        if not state.error <= ALARMING:
+            warnings.warn(
+                f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by "
+                f"{state.error:.1g} (tolerance {self.tolerance:.1g}): probabilities and evidence may be off; "
+                f"{problem.likelihood.remedy}, or sample with another engine.",
+                InferenceWarning,
+                stacklevel=3,
+            )
 
     def _sequential(self, rows: SiteRows, state: State) -> tuple[State, int]:
         """Sweeps that update one site at a time, each followed by a rank-one update of the covariance."""
         best = state
         for sweep in range(1, self.max_sweeps // 4 + 1):
-            new = back_off(rows, state, _one_by_one(rows, state))
+            proposal = _one_by_one(rows, state)
+            new = evaluate(rows, proposal) or back_off(rows, state, proposal)
             if new is None:
                 return best, sweep
             state = new
@@ -121,7 +148,7 @@ def _one_by_one(rows: SiteRows, state: State) -> Sites:
     """One pass over the sites in order, the Gaussian kept up to date by rank-one changes."""
     running = state.gaussian.one_by_one()
     tau, nu = state.sites.tau.copy(), state.sites.nu.copy()
-    for i in range(rows.size):
+    for i in range(len(rows.y)):
         mean, var, column = running.marginal(i)
         if not (var > 0 and 1 / var > tau[i]):
             continue
@@ -140,16 +167,15 @@ def _copies_in_turn(rows: SiteRows, i: int, mean: float, var: float, tau: float,
     A copy moves the marginal before the next one looks at it; all of them at once overshoot by their number. What the
     shared site is after a turn is the mean of the copies' sites. Many copies take their turn in equal groups.
     """
-    copies, one = float(rows.copies[i]), slice(i, i + 1)
+    copies, row = float(rows.copies[i]), rows.some(slice(i, i + 1))
     turns = min(ceil(copies), _TURNS)
     for _ in range(turns):
-        precision = 1 / var - tau
-        if not precision > 0:
+        state = evaluate(row, Sites(*np.array([[tau], [nu]])), moments=(np.array([mean]), np.array([var])))
+        if state is None:
             break
-        _, t, v = rows.site(np.array([(mean / var - nu) / precision]), np.array([1 / precision]), one)
-        d_tau, d_nu = copies / turns * (t[0] - tau), copies / turns * (v[0] - nu)
+        d_tau, d_nu = copies / turns * (state.target.tau[0] - tau), copies / turns * (state.target.nu[0] - nu)
         grown = 1 + d_tau * var
-        if not (np.isfinite(d_tau + d_nu) and grown > 1e-8):
+        if not grown > 1e-8:
             break
         tau, nu = tau + d_tau / copies, nu + d_nu / copies
         mean, var = (mean + var * d_nu) / grown, var / grown
@@ -164,21 +190,20 @@ def posterior_of_state(
     F(N(m, v)) = log v / 2 + m^2 / (2 v) is the log-normaliser in natural parameters. The evidence is stationary in the
     sites, so its gradient holds them fixed.
     """
-    tau, nu = state.sites.times(rows.copies)
     gaussian = state.gaussian
+    tau, nu = rows.copies * state.sites.tau, rows.copies * state.sites.nu
     log_evidence = gaussian.log_ratio + rows_evidence(rows, state)
     if not np.isfinite(log_evidence):
         raise InvalidProblemError(
             f"Expectation propagation broke down: rescale the kernel, or {rows.likelihood.remedy}."
         )
-    residual = rows.gram.residual
-    seen_var = state.cavity_var if residual is None else state.cavity_var + residual
+    seen_var = state.cavity_var + rows.residual
     by_parameter = rows.likelihood.log_normaliser_gradient(rows.y, state.cavity_mean, seen_var, rows.power)
     gradient = EvidenceGradient(
         gaussian.alpha,
         gaussian,
         {name: float((rows.copies * d).sum()) for name, d in by_parameter.items()},
-        None if residual is None else _by_residual(rows, state),
+        None if rows.gram.residual is None else _by_residual(rows, state),
     )
     return GaussianPosterior(
         *(problem, gaussian.alpha, state.mean, state.var, tau, nu, gaussian, log_evidence, gradient, info),
