@@ -59,6 +59,10 @@ class LinearWeights(NamedTuple):
         kernel, features = without_features(fitted.kernel)
         n_features = fitted.points.as_given.shape[1] if hasattr(fitted.points.as_given, "shape") else 0
         if n_features and linear_features(kernel, np.ones((1, n_features))) is not None and not spectral_leaf(kernel):
+            if fitted.posteriors[0].problem.n_classes is not None:
+                raise AttributeError(
+                    "Weights of several classes are those of each against the rest: use that decision."
+                )
             if fitted.alternatives:
                 raise AttributeError("Several kernels decide together: ask one of members_ for its weights.")
             if features is None:
