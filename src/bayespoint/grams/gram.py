@@ -192,6 +192,10 @@ class Conditioned(Protocol):
         """``W = (K + T^-1)^-1``."""
         ...
 
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """Matrices A and B with the variance ``k(z, z) - |A'r|^2 + |B'r|^2`` at a point; r as for `View.spanned`."""
+        ...
+
     @property
     def coordinates(self) -> Any:
         """The Gaussian over the coordinates of a factor; a matrix as such has none and says so."""
