@@ -1,13 +1,14 @@
 """Do limits and alarms hold at all times? Over 1,000 runs of 10,000 rows, delta 0.05.
 
-Figures of one run. Share of runs with the error outside its limits at any row; on the right by limits for one time.
+Figures of one run. Share of runs with the error outside its limits at any row; on the right by limits for one time
+(100 runs).
 
-    error 0.01    0.000   0.000
-    error 0.1     0.000   0.000
-    error 0.4     0.000   0.000
+    error 0.01    0.019   0.430
+    error 0.1     0.028   0.520
+    error 0.4     0.034   0.620
 
-Alarm, promised 0.1: share of runs with a false one; median rows after a change to 0.15 and 0.2 at row 2,000 until the
-alarm; on the right for a binomial test of every 200 rows by themselves at the level delta shared by the 50 of them.
+The test of alarms prints the rows between a change of the error and the alarm, beside a binomial test of every 200 rows
+by themselves at the level delta shared by the 50 of them.
 """
 
 import numpy as np
