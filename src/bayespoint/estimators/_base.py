@@ -118,6 +118,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             if is_dask(X):
                 return self._become(fit_partitions(self, recipe, X, y, sample_weight))
             data = check_training_set(self, X, y, sample_weight, recipe)
+            recipe = recipe.suited_to(data)
             ready = prepare(recipe, data)
 
             def attributes(found: Candidate) -> dict[str, Any]:
@@ -486,7 +487,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             "kernel_": kernel.k1,
             "bias_": float(np.sqrt(kernel.k2.constant_value)),
             "likelihood_": fitted.model.likelihood,
-            "posterior_": posteriors[0] if len(fitted.classes) == 2 else list(posteriors),
+            "posterior_": posteriors[0] if len(posteriors) == 1 else list(posteriors),
             "log_evidence_": fitted.log_evidence,
             "log_posterior_": fitted.log_posterior,
             "approximation_": None if fitted.view.is_exact else approximation(fitted.view, kernel),
