@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import entr, ndtr
 
+from ._core.losses import checked_loss
 from ._core.typing import Array
 from .exceptions import InvalidProblemError
 from .grams import NewPoints
@@ -21,6 +22,8 @@ from .likelihoods.largest import largest_probabilities
 from .posteriors import Latent, Posterior
 
 __all__ = [
+    "Decisions",
+    "bayes_decision",
     "bayes_point",
     "class_probability",
     "entropy",
@@ -35,6 +38,65 @@ __all__ = [
 ]
 
 
+class Decisions(NamedTuple):
+    """What to do at new points, and what it costs in the mean.
+
+    Attributes
+    ----------
+    action : ndarray of int of shape (n_points,)
+        Column of the loss matrix that costs least.
+    expected_loss : ndarray of shape (n_points, n_actions)
+        Mean loss of every action under the posterior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.readouts import Decisions
+    >>> Decisions(np.array([1]), np.array([[0.5, 0.2]])).action
+    array([1])
+    """
+
+    action: Any
+    expected_loss: Array
+
+
+def bayes_decision(posterior: Posterior, new: NewPoints, loss: Any = None) -> Decisions:
+    """The decision with the smallest loss in the mean over the posterior and the label (BPM equation (7)).
+
+    Parameters
+    ----------
+    posterior, new
+        As for `latent`.
+    loss : array-like of shape (2, 2) or (2, 3), optional
+        ``loss[i, j]``: what it costs to decide for label j if the truth is label i, of the labels -1 and +1. A third
+        column is the price of deciding nothing. One for every error by default.
+
+    Returns
+    -------
+    Decisions
+        Action 0 is the label -1, action 1 the label +1, action 2 to decide nothing.
+
+    Examples
+    --------
+    To miss a positive costs five times as much as a false alarm, to ask somebody costs a half.
+
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step, readouts
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
+    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1)))
+    >>> points = DensePoints([[0.0, 0.9], [0.0, 0.3], [0.9, 0.0]], [1.0, 1.0, 1.0])
+    >>> readouts.class_probability(posterior, points).round(2)
+    array([0.29, 0.44, 0.71])
+    >>> found = readouts.bayes_decision(posterior, points, [[0, 1, 0.5], [5, 0, 0.5]])
+    >>> found.action, found.expected_loss[0].round(2)
+    (array([2, 2, 1]), array([1.47, 0.71, 0.5 ]))
+    """
+    p = class_probability(posterior, new)
+    expected = np.stack([1 - p, p], axis=1) @ checked_loss(loss, 2)
+    return Decisions(expected.argmin(axis=1), expected)
+
+
 def bayes_point(posterior: Posterior) -> Array:
     """Weights of the Bayes point: the posterior mean as one classifier of unit length in feature space (KGS 5).
 
@@ -47,7 +109,8 @@ def bayes_point(posterior: Posterior) -> Array:
     -------
     ndarray of shape (n,)
         ``alpha`` in ``f(x) = sum_i alpha_i k(x, x_i)`` with ``alpha' K alpha = 1``; for a low-rank problem the
-        coordinates of that function, of length one.
+        coordinates of that function, of length one. Of several classes one function each, in columns, of length one
+        together.
 
     Examples
     --------
@@ -57,8 +120,8 @@ def bayes_point(posterior: Posterior) -> Array:
     >>> readouts.bayes_point(EP().infer(Problem(np.eye(2), [1, -1], Step()))).round(4)
     array([ 0.7071, -0.7071])
     """
-    weights = posterior.mean_weights
-    return weights / posterior.problem.gram.length(weights)
+    weights, gram = posterior.mean_weights, posterior.problem.gram
+    return weights / np.linalg.norm([gram.length(column) for column in weights.reshape(len(weights), -1).T])
 
 
 def latent(posterior: Posterior, new: NewPoints) -> Latent:
@@ -86,7 +149,8 @@ def latent(posterior: Posterior, new: NewPoints) -> Latent:
     >>> readouts.latent(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     Latent(mean=array([0.]), variance=array([1.]))
     """
-    return posterior.at(new).latent
+    at = posterior.at(new)
+    return at.latent if posterior.problem.n_classes is None else Latent(at.mean, at.variance)
 
 
 def class_probability(posterior: Posterior, new: NewPoints) -> Array:
@@ -100,6 +164,7 @@ def class_probability(posterior: Posterior, new: NewPoints) -> Array:
     Returns
     -------
     ndarray of shape (n_points,)
+        Of several classes the probabilities of all, of shape (n_points, n_classes).
 
     Examples
     --------
@@ -111,8 +176,13 @@ def class_probability(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.class_probability(posterior, DensePoints([[0.0, 0.0], [0.5, 0.0]], [1.0, 1.0])).round(3)
     array([0.5  , 0.605])
     """
+    at: Any = posterior.at(new)
     likelihood = posterior.problem.likelihood
-    return posterior.at(new).expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)))
+    if posterior.problem.n_classes is not None:
+        probabilities: Array = at.probabilities
+        return probabilities
+    positive: Array = at.expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)))
+    return positive
 
 
 def vote(posterior: Posterior, new: NewPoints) -> Array:
@@ -137,7 +207,12 @@ def vote(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.vote(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     array([0.5])
     """
-    return posterior.at(new).expectation(lambda mean, var: ndtr(mean / np.sqrt(var)))
+    at: Any = posterior.at(new)
+    if posterior.problem.n_classes is not None:
+        votes: Array = at.votes
+        return votes
+    share: Array = at.expectation(lambda mean, var: ndtr(mean / np.sqrt(var)))
+    return share
 
 
 def entropy(posterior: Posterior, new: NewPoints) -> Array:
@@ -163,6 +238,8 @@ def entropy(posterior: Posterior, new: NewPoints) -> Array:
     array([1.])
     """
     p = class_probability(posterior, new)
+    if posterior.problem.n_classes is not None:
+        return entr(p).sum(axis=1) / np.log(2)
     return (entr(p) + entr(1 - p)) / np.log(2)
 
 
@@ -192,8 +269,12 @@ def mutual_information(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.mutual_information(EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1))), point).round(3)
     array([0.531])
     """
-    noise = posterior.at(new).expectation(posterior.problem.likelihood.conditional_entropy) / np.log(2)
-    return np.maximum(entropy(posterior, new) - noise, 0.0)
+    at: Any = posterior.at(new)
+    if posterior.problem.n_classes is not None:
+        noise = at.conditional_entropy
+    else:
+        noise = at.expectation(posterior.problem.likelihood.conditional_entropy)
+    return np.maximum(entropy(posterior, new) - noise / np.log(2), 0.0)
 
 
 def flip_probability(posterior: Posterior) -> Array:
@@ -224,7 +305,7 @@ def flip_probability(posterior: Posterior) -> Array:
     return posterior.disagreement()
 
 
-def leave_one_out_probability(posterior: Posterior) -> Array:
+def leave_one_out_probability(posterior: Any) -> Array:
     """Probability of the label +1 at each training point given all the other points.
 
     Parameters
@@ -245,6 +326,9 @@ def leave_one_out_probability(posterior: Posterior) -> Array:
     >>> readouts.leave_one_out_probability(posterior).round(6)
     array([0.5, 0.5])
     """
+    if posterior.problem.n_classes is not None:
+        probabilities: Array = posterior.leave_one_out_probabilities
+        return probabilities
     return np.exp(posterior.problem.likelihood.log_probability(*posterior.leave_one_out))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import blas, eigh, lapack, solve_triangular
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from .classes import DenseClasses, RootClasses, dense_classes, factor_classes
 from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding, pivoted_root
@@ -95,6 +96,7 @@ class ByValues:
         return lifted
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Dense(MadeByView, ByValues):
     """A Gram matrix as an array of shape (n, n).
@@ -144,6 +146,7 @@ class Dense(MadeByView, ByValues):
         return HeldRows(self.dense)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class HeldRows:
     """All rows of a matrix, in memory."""
@@ -155,6 +158,7 @@ class HeldRows:
         out[places] = self.held[rows]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DensePoints:
     """New points by their kernel values with the training points.
@@ -215,6 +219,7 @@ class DensePoints:
         return self.diag[:, None] if self.prior is None else self.prior
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DenseGaussian(WithTriangle):
     """``W = (K + T^-1)^-1 = plus' plus - minus minus'`` for site precisions T of either sign.
@@ -333,6 +338,7 @@ class DenseGaussian(WithTriangle):
         raise InvalidProblemError("Only a low-rank problem has coordinates that other rows share: use LowRank.")
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class PivotedRoot:
     """A pivoted Cholesky factor: rows of `factor` at the `pivots` are lower triangular, and span all others."""

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import DotProduct
 
 from .._core.memory import refuse_beyond_memory
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from .classes import FactorClasses, factor_classes, site_precision
 from .coordinates import NaturalGaussian
@@ -21,6 +22,7 @@ from .rows import KernelRows
 __all__ = ["FeaturePoints", "LowRank"]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class LowRank(MadeByView):
     """A Gram matrix ``M M'`` given by its factor: latents are ``f = M w`` with coordinates ``w ~ N(0, I)``.
@@ -183,6 +185,7 @@ class LowRank(MadeByView):
         return self
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class FeaturePoints:
     """New points by their coordinates.
@@ -239,6 +242,7 @@ class FeaturePoints:
         return np.maximum(self.diag - np.einsum("ij,ij->i", self.features, self.features), 0.0)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class FactorGaussian(WithTriangle):
     """Sites on ``f = M w``: coordinates have posterior covariance ``(P + M'T M)^-1 = root' root`` and mean `centre`.
@@ -318,6 +322,7 @@ class FactorGaussian(WithTriangle):
         return prior + NaturalGaussian.of_sites(self.gram.factor, self.tau, self.nu)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class FactorRoot:
     """The factor of a low-rank Gram matrix, whose coordinates are those of new points, too."""

@@ -109,8 +109,12 @@ class Choice:
 
     def probabilities(self, mean: Array, variance: Array) -> Array:
         """Of all labels, for latents of shape (..., C) that are Gaussian and independent of each other."""
-        high, low = self.levels(mean.shape[-1])
-        return low + (high - low) * largest(mean, np.broadcast_to(variance + self.softness, mean.shape))
+        return self.of_leaders(largest(mean, np.broadcast_to(variance + self.softness, mean.shape)))
+
+    def of_leaders(self, leading: Array) -> Array:
+        """Probabilities of all labels, given those of each class to have the largest latent, noise included."""
+        high, low = self.levels(leading.shape[-1])
+        return low + (high - low) * leading
 
     # -- expectation propagation ---------------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """What engines return. Immutable; everything else is a function of it (see `bayespoint.readouts`)."""
 
+from importlib import import_module
+
 from .classes import ClassesEvidenceGradient, GaussianClassesPosterior, LatentClasses
 from .drawn import ExpandedPosterior, SampledPosterior
 from .gaussian import EvidenceGradient, GaussianPosterior
@@ -18,5 +20,13 @@ __all__ = [
     "Latent",
     "LatentClasses",
     "Posterior",
+    "SampledClasses",
     "SampledPosterior",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Draws of several classes have compiled read-outs, and are imported when first asked for."""
+    if name == "SampledClasses":
+        return import_module(f"{__name__}.drawn_classes").SampledClasses
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

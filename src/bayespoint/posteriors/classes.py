@@ -13,6 +13,7 @@ from scipy.stats import qmc
 
 from .._core.files import parts_of
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..grams import NewPoints
 from ..grams.classes import ConditionedClasses
 from ..likelihoods import Choice
@@ -138,6 +139,7 @@ class GaussianClassesAt:
         return mean + correlated(covariance, size, rng).reshape(size, *mean.shape)
 
 
+@told_briefly("problem", "log_evidence", "engine")
 @dataclass(frozen=True, eq=False)
 class GaussianClassesPosterior:
     """A Gaussian over the latent functions of several classes: the prior times Gaussian sites, one a row.

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import readouts
 from .._core.random import as_generator
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..estimators._base import KernelClassifier, draw_functions, read
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
@@ -24,6 +25,7 @@ _LABELLINGS = 4096
 _BLOCKS = 20  # of draws, for standard errors
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class JointLabels:
     """Probabilities of all labellings of a small set of points, the most probable first.
@@ -112,6 +114,7 @@ def _label_logs(likelihood: Any, latents: Array) -> Array:
     return np.asarray(logs - logsumexp(logs, axis=2, keepdims=True))
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class ClosestClassifier:
     """One classifier of the posterior, and how often it disagrees with the vote.

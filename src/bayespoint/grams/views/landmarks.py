@@ -11,6 +11,7 @@ from scipy.linalg import lapack, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..._core.typing import Array
+from ..._core.words import told_briefly
 from ...kernels import contract_gradient, kernel_values
 from ..cholesky import pivoted_cholesky
 from ..factor import FeaturePoints, LowRank
@@ -22,6 +23,7 @@ __all__ = ["Landmarks"]
 _JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Landmarks:
     """Features ``k(x, landmarks) L^-T`` with ``L L' = k(landmarks, landmarks)``: the part of the prior they determine.

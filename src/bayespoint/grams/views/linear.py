@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..._core.typing import Array
+from ..._core.words import told_briefly
 from ...kernels import by_differences, kernel_values, linear_features, spectral_leaf
 from ...kernels.tables import without_features
 from ..factor import FeaturePoints, LowRank
@@ -20,6 +21,7 @@ __all__ = ["Linear", "Range", "leading_directions", "linear_view"]
 _FEW_DIRECTIONS = 100  # to climb the evidence by, of a linear kernel on wide rows
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Linear(WholeKernel):
     """The points themselves as features of a linear kernel; nothing is left out.
@@ -58,6 +60,7 @@ class Linear(WholeKernel):
         return by_differences(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X))))
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Range:
     """Features of a linear kernel along leading directions; what a row has outside of them is its own.

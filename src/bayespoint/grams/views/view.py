@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..._core.typing import Array
+from ..._core.words import told_briefly
 from ...kernels import by_differences
 from ...kernels.tables import without_features
 from ..gram import Gram
@@ -121,6 +122,7 @@ def approximation(view: View, kernel: Kernel) -> Approximation:
     return Approximation(rank, len(prior), share, float((left / safe).max()))
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class WholeKernel:
     """What views have in common that are their points and no more: they leave nothing of the kernel out."""
