@@ -58,7 +58,8 @@ class BayesianSVC(HasEvidence, KernelClassifier):
         Weight of the hinge loss; ``1 / C`` is a noise level. With an optimizer where the search starts. Infinity is
         the machine of largest margin, for labels that the kernel can separate.
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or Kernel, default="rbf"
-        As for `sklearn.svm.SVC`; or a kernel of `sklearn.gaussian_process.kernels`, taken as it is.
+        As for `sklearn.svm.SVC`; or a kernel of `sklearn.gaussian_process.kernels`, taken as it is. Functions, and
+        kernels that require no vectors, take lists of anything.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
