@@ -267,10 +267,10 @@ def _compare(high, low, lead, top, rest, up, down):  # type: ignore[no-untyped-d
     """The leaders' latents and the largest of the others, after two columns have changed; how many are beaten."""
     beaten = 0
     for j in range(len(high)):
-        h, l, k, first, second = high[j], low[j], lead[j], top[j], rest[j]  # all read: a read with an if is no vector
-        mine = h if k == up else first
-        mine = l if k == down else mine
-        others = max(second, max(l if k == up else h, h if k == down else l))
+        a, b, k, first, second = high[j], low[j], lead[j], top[j], rest[j]  # all read: a read with an if is no vector
+        mine = a if k == up else first
+        mine = b if k == down else mine
+        others = max(second, max(b if k == up else a, a if k == down else b))
         top[j] = mine
         rest[j] = others
         beaten += 1 if others > mine else 0
