@@ -27,6 +27,7 @@ MODELS = {
     "point": BayesPointClassifier("linear", random_state=0),
     "point by features": BayesPointClassifier("linear", optimizer=None, max_rank=2),
     "point with an origin": BayesPointClassifier(2.0 * DotProduct(1.5), optimizer=None),
+    "joint": BayesPointClassifier("linear", decision="joint", random_state=0),
     "machine": BayesianSVC(kernel="linear", probability="map"),
     "its mean": BayesianSVC(kernel="linear", probability="mean"),
     "margin": GaussianMarginClassifier(),
@@ -48,13 +49,18 @@ def test_weights_explain_the_latents(name, rows):
     np.testing.assert_allclose(model.latent(np.zeros((1, 3))).variance, model.intercept_std_**2, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["point", "machine", "margin"])
+@pytest.mark.parametrize("name", ["point", "joint", "machine", "margin"])
 def test_several_classes_have_a_row_each(name):
     X, y = load_iris(return_X_y=True)
     model = of(name).fit(X, y)
     latents = model.decision_function(X) if name == "machine" else model.latent(X).mean
     np.testing.assert_allclose(latents, X @ model.coef_.T + model.intercept_, rtol=1e-6, atol=1e-7)
     assert model.coef_std_.shape == (3, 4)
+    np.testing.assert_allclose(model.latent(np.zeros((1, 4))).variance[0], model.intercept_std_**2, rtol=1e-5)
+    steps = np.vstack([np.zeros(4), np.eye(4)])
+    drawn = model.sample_latent(steps, 4000, random_state=0)
+    spread = (drawn[:, 1:] - drawn[:, :1]).std(axis=0).T
+    np.testing.assert_allclose(spread, model.coef_std_, rtol=6 / np.sqrt(2 * 4000))
 
 
 def test_deviations_are_those_of_drawn_functions(rows):

@@ -24,6 +24,7 @@ from ..likelihoods import Hinge, Step
 from ..posteriors import Latent
 from ..problem import Problem, Weights
 from ..tuning.averaging import plausible_candidates
+from ..tuning.calibration import power_of, to_the_power
 from ..tuning.climb import Candidate, Model, is_no_better_than_a_coin, maximise_evidence
 from ._base import KernelClassifier
 from ._callbacks import Watch
@@ -57,7 +58,8 @@ class BayesianSVC(HasEvidence, KernelClassifier):
         Weight of the hinge loss; ``1 / C`` is a noise level. With an optimizer where the search starts. Infinity is
         the machine of largest margin, for labels that the kernel can separate.
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or Kernel, default="rbf"
-        As for `sklearn.svm.SVC`; or a kernel of `sklearn.gaussian_process.kernels`, taken as it is.
+        As for `sklearn.svm.SVC`; or a kernel of `sklearn.gaussian_process.kernels`, taken as it is. Functions, and
+        kernels that require no vectors, take lists of anything.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -144,7 +146,9 @@ class BayesianSVC(HasEvidence, KernelClassifier):
 
     Notes
     -----
-    Several classes are solved one against the rest (`sklearn.svm.SVC` takes pairs). ``sample_weight`` multiplies C.
+    Several classes are solved one against the rest (`sklearn.svm.SVC` takes pairs); their probabilities are normalised,
+    and raised to a power where left-out labels are clearly in favour of one (`bayespoint.tuning.power_of`).
+    ``sample_weight`` multiplies C.
 
     References
     ----------
@@ -297,7 +301,7 @@ class BayesianSVC(HasEvidence, KernelClassifier):
             latent = self._point_latent(X)
             log_odds = self.likelihood_.log_odds(latent)
             up, down = log_expit(log_odds), log_expit(-log_odds)
-        return _normalised(up, down)
+        return to_the_power(_normalised(up, down), self.fitted_.power)
 
     def log_evidence(self, kind: str | None = None, method: str = "corrected", *, se: float = 0.1) -> Estimate:
         """Log-evidence of the training labels, summed over the classes of a multiclass fit.
@@ -512,6 +516,17 @@ class BayesianSVC(HasEvidence, KernelClassifier):
                 ups.append(self.likelihood_.log_probability(mean, variance))
                 downs.append(self.likelihood_.log_probability(-mean, variance))
         return np.stack(ups, axis=1), np.stack(downs, axis=1)
+
+    def _calibrated(self, left_out: Array) -> Array:
+        """Of several classes to the power that labels left out are in favour of: one against the rest is too modest."""
+        fitted = self.fitted_
+        told = self.probability == "average" and not fitted.alternatives and self.class_weight is None
+        if len(fitted.classes) == 2 or fitted.rows is None or not told:
+            return left_out
+        codes = np.searchsorted(fitted.classes, fitted.rows.labels)
+        power = power_of(left_out[fitted.rows.kept], codes, fitted.rows.sample_weight)
+        self._become(replace(fitted, power=power))
+        return to_the_power(left_out, power)
 
     def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         mean, variance = (np.atleast_2d(part.T).T for part in latent)
