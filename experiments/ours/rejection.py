@@ -33,11 +33,9 @@ from sizes import Size
 DATA = ("banana", "waveform", "online-shoppers", "telco-churn", "usps", "mnist")
 MINUTES = 8
 REASONS = {
-    "accepts*": "a plan by the truth itself gains little more: what is left is the price of 200 calibration rows, "
-    "which no order of the tests can lower.",
+    "accepts*": "with 200 calibration rows a plan that is told the truth gains about as little (the figure beside it).",
 }
 ROWS, DELTA, SEED = 400, 0.05, 20010101
-CHOOSING = ("banana", "waveform", "online-shoppers")
 RULES = ("three starts", "pilot", "truth")
 
 
@@ -130,7 +128,7 @@ def run(size: Size) -> Findings:
     broken = [mean(f"{rule}, broken") for rule in RULES]
     text = f"{broken[0]:.3f} without, {broken[1]:.3f} with"
     figures.append(Statement("promises broken", "at most 0.05", text, broken[1] <= DELTA))
-    conditions = {"rows": ROWS, "draws of each set": draws, "delta": DELTA, "chosen by": ", ".join(CHOOSING)}
+    conditions = {"rows": ROWS, "draws of each set": draws, "delta": DELTA, "chosen with": "all six sets in view"}
     return Findings(figures, draw(found), seed=SEED, conditions=conditions, details=found)
 
 

@@ -11,7 +11,13 @@ from bayespoint.engines import Billiard
 from bayespoint.estimators import updated
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.onnx import to_onnx
-from bayespoint.uses import closest_classifier, evidence_surface, joint_label_probabilities
+from bayespoint.uses import (
+    CostSensitiveClassifier,
+    ErrorMonitor,
+    closest_classifier,
+    evidence_surface,
+    joint_label_probabilities,
+)
 from bayespoint.uses.active import utilities
 from bayespoint.uses.selection import certify
 
@@ -74,6 +80,8 @@ USES = {
     "updated": lambda model, X: updated(model, X[-1:], LABELS[-1:], random_state=0).predict(X),
     "label errors": lambda model, X: find_label_errors(model),
     "rejection": lambda model, X: RejectingClassifier(clone(model), rate=0.2, random_state=0).fit(X, LABELS).predict(X),
+    "costs": lambda model, X: CostSensitiveClassifier(clone(model), [[0, 1], [5, 0]]).fit(X, LABELS).predict(X),
+    "monitor": lambda model, X: ErrorMonitor(promised=0.5).update(LABELS, model.predict(X)),
     "joint labels": lambda model, X: joint_label_probabilities(model, X[:2], n_draws=100, random_state=0),
     "closest": closest_classifier,
     "surface": surface,
