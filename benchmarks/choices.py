@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -32,7 +33,7 @@ Draw = Callable[[Problem, int, int], np.ndarray]
 def rows_of(data: str) -> tuple[np.ndarray, np.ndarray]:
     if data == "digits":
         return load_digits(return_X_y=True)
-    held = np.load("../shared/data/usps.npz")
+    held = np.load(Path(__file__).resolve().parents[2] / "shared" / "data" / "usps.npz")
     return held["X_train"].astype(np.float64), held["y_train"].astype(int)
 
 
