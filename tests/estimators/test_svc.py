@@ -197,3 +197,20 @@ def test_members_of_an_average_draw_by_their_weights():
     assert len(draws) > 4
     assert draws == [max(200, int(np.ceil(1000 * weight))) for weight in model.member_weights_]
     assert model.posterior_.latents.shape[1] == 1000
+
+
+def test_several_classes_are_raised_to_the_power_of_left_out_labels(rng):
+    """Clear clusters: one against the rest, normalised, is too modest."""
+    centres = np.array([[0.0, 3.0], [3.0, -2.0], [-3.0, -2.0], [3.0, 3.0]])
+    y, labels = np.repeat(np.arange(4), 15), np.repeat(np.arange(4), 100)
+    X, new = (centres[part] + 0.7 * rng.standard_normal((len(part), 2)) for part in (y, labels))
+    model = BayesianSVC(kernel="rbf", evidence="naive", random_state=0).fit(X, y)
+    power = model.fitted_.power
+    assert power > 1
+    p = model.predict_proba(new)
+    modest = p ** (1 / power)
+    modest /= modest.sum(axis=1, keepdims=True)
+    loss, before = (-np.log(table[np.arange(400), labels]).mean() for table in (p, modest))
+    assert loss < before
+    left_out = model.loo_proba_
+    np.testing.assert_allclose(left_out.sum(axis=1), 1.0)
