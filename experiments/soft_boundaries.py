@@ -10,10 +10,10 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step, readouts
 from bayespoint.engines import EP
+from bayespoint.engines.svm import hard_margin
 from datasets import random_split
 from findings import Findings, Number, Statement
 from herbrich2001 import toy
-from machines import hard_margin
 from sizes import Size
 
 MACHINES = ("SVM", "BPM")
@@ -34,8 +34,8 @@ def on_set(name: str, sigma: float, softness: tuple[float, ...], index: int) -> 
     gram, cross = kernel(split.X_train), kernel(split.X_test, split.X_train)
     y, found = split.y_train.astype(float), []
     for s in softness:
-        svm = hard_margin(gram + s * np.eye(len(y)), y)
-        bpm = readouts.bayes_point(EP().infer(Problem(gram, y, Step(softness=s))))
+        problem = Problem(gram, y, Step(softness=s), check=False)
+        svm, bpm = y * hard_margin(problem).alpha, readouts.bayes_point(EP().infer(problem))
         found.append([100 * float(np.mean(np.sign(cross @ a) != split.y_test)) for a in (svm, bpm)])
     return found
 

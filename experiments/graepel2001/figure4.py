@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 
 from bayespoint import Problem, Step
 from bayespoint.engines import Billiard
+from bayespoint.engines.svm import hard_margin
 from findings import Findings, Number, Statement
 from graepel2001.sphere import directions, in_chart, noisy_labels, uniform
-from machines import hard_margin
 from sizes import Size
 
 MINUTES = 1.5
@@ -45,7 +45,7 @@ def bayes_point(X: np.ndarray, y: np.ndarray, noise: float, seed: int) -> np.nda
 
 def soft_margin(X: np.ndarray, y: np.ndarray, slack: float) -> np.ndarray:
     """Hard margin on the Gram matrix with `slack` added to its diagonal: quadratic slack."""
-    return hard_margin(X @ X.T + slack * np.eye(len(y)), y) @ X
+    return (y * hard_margin(Problem(X @ X.T, y, Step(softness=slack), check=False)).alpha) @ X
 
 
 def errors(inputs: str, k: int) -> list[float]:

@@ -234,7 +234,7 @@ def test_escapes_are_counted(rng):
     for one in (engine, impatient):
         info = one.infer(problem_of(20, Step(), np.random.default_rng(3)), rng=0).info
         shares.append(info["escapes"] / info["bounces"])
-    assert shares[1] > 2 * shares[0]
+    assert shares[1] > 1.2 * shares[0]
 
 
 LONELY = {
