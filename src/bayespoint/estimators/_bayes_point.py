@@ -236,7 +236,7 @@ class BayesPointClassifier(KernelClassifier):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Positive for ``classes_[1]``; with more than two classes one column each against the rest. For perceptrons
-            the real-valued output of the Bayes point itself, the confidence of the paper's section 4.3.
+            the confidence of the paper's section 4.3, the mean of the cosines between input and classifiers.
         """
         parts = self._parts()
         rows = check_inputs(self, X)
@@ -245,9 +245,9 @@ class BayesPointClassifier(KernelClassifier):
             p = np.clip(votes, 1e-300, 1 - 1e-16)
             scores = np.log(p) - np.log1p(-p)
             return scores[:, 0] if len(self.classes_) == 2 else scores
-        latents = [one.fitted_.latent(rows) for one, _ in parts]
         if self._few_draws:
-            return latents[0].mean
+            return self._confidence(rows)
+        latents = [one.fitted_.latent(rows) for one, _ in parts]
         scores = [one.likelihood_.score(*latent) for (one, _), latent in zip(parts, latents, strict=True)]
         return scores[0] if len(parts) == 1 else _mixed_scores(scores, [weight for _, weight in parts])
 
@@ -546,6 +546,12 @@ class BayesPointClassifier(KernelClassifier):
             return (np.stack(parts, axis=1),)
 
         return fitted.read(rows, votes)[0]
+
+    def _confidence(self, rows: Any) -> Array:
+        """Cosines of perceptrons with the inputs, of one class or of several (BPM 4.3)."""
+        posteriors = self.fitted_.posteriors
+        found = self.fitted_.read(rows, lambda new: (np.stack([p.at(new).confidence for p in posteriors], axis=1),))[0]
+        return found[:, 0] if len(posteriors) == 1 else found
 
     def _not_the_mean(self) -> str | None:
         fitted = self._require_fit()
