@@ -25,7 +25,7 @@ HEAD = """# Every table and figure of the five papers
 <!-- made by experiments/page.py from experiments/results; do not edit -->
 
 Our figures beside the papers'. Each experiment is one short file on the public API; its results are in
-[results](results) as JSON with conditions, seed, versions and time.
+`experiments/results` as JSON with conditions, seed, versions and time.
 
     bayespoint reproduce --list                 # what there is
     bayespoint reproduce herbrich2001/table1    # one of them

@@ -2,7 +2,8 @@
 
 from . import engines, readouts
 from .estimators import BayesianSVC, BayesPointClassifier, GaussianMarginClassifier, Progress
-from .likelihoods import Hinge, Logistic, Step
+from .files import load, save
+from .likelihoods import Choice, Hinge, Logistic, Step
 from .problem import Problem
 from .uses.active import ActiveLearner, query
 from .uses.label_errors import find_label_errors
@@ -13,6 +14,7 @@ __all__ = [
     "ActiveLearner",
     "BayesPointClassifier",
     "BayesianSVC",
+    "Choice",
     "GaussianMarginClassifier",
     "Hinge",
     "Logistic",
@@ -22,6 +24,8 @@ __all__ = [
     "Step",
     "engines",
     "find_label_errors",
+    "load",
     "query",
     "readouts",
+    "save",
 ]

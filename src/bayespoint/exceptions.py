@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["EmptyVersionSpaceError", "InferenceWarning", "InvalidProblemError"]
+__all__ = ["EmptyVersionSpaceError", "InferenceWarning", "InvalidProblemError", "ModelFileError"]
 
 
 class InvalidProblemError(ValueError):
@@ -41,4 +41,17 @@ class InferenceWarning(UserWarning):
     >>> import warnings
     >>> from bayespoint.exceptions import InferenceWarning
     >>> warnings.simplefilter("ignore", InferenceWarning)
+    """
+
+
+class ModelFileError(ValueError):
+    """A model cannot be kept in a file, or a file is not to be trusted: the message says why.
+
+    Examples
+    --------
+    >>> import bayespoint
+    >>> bayespoint.save("a model", "model.bayespoint")
+    Traceback (most recent call last):
+        ...
+    bayespoint.exceptions.ModelFileError: A model file holds a fitted classifier, got str.
     """

@@ -1,4 +1,4 @@
-"""The problem an engine solves: a Gram matrix, labels in {-1, +1}, a likelihood, and weights."""
+"""The problem an engine solves: a Gram matrix, labels in {-1, +1} or class numbers, a likelihood, and weights."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from ._core.typing import Array
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
 from .grams import Dense, Gram, NewPoints, check_gram
-from .grams.separation import separating_latents
+from .grams.separation import separating_class_latents, separating_latents
 from .grams.whitening import Whitened
-from .likelihoods import Likelihood
+from .likelihoods import Choice, Likelihood
 
 __all__ = ["Problem", "Weights"]
 
@@ -67,19 +67,23 @@ class Weights(NamedTuple):
 class Problem:
     """Latents ``f ~ N(0, gram)`` and labels with ``prod_i likelihood(y_i f_i)**weight_i``.
 
+    With the likelihood `Choice` labels are numbers of classes, and there is such a latent function for each class.
+
     Parameters
     ----------
     gram : array-like of shape (n, n), or Gram
         Symmetric positive semi-definite Gram matrix of the training points, bias included; or its factor
         (`bayespoint.grams.LowRank`), or a kernel and its inputs (`bayespoint.grams.KernelRows`).
     y : array-like of shape (n,)
-        Labels -1 and +1.
-    likelihood : Step or Hinge
+        Labels -1 and +1; with `Choice` class numbers from 0.
+    likelihood : Step, Hinge, Logistic or Choice
         How labels follow from latents.
     weights : array-like of shape (n,) or Weights, optional
         Positive weights; a whole number means as many copies of the row. One each by default.
     check : bool, default=True
         Whether to test that `gram` is positive semi-definite, at the price of a Cholesky decomposition.
+    n_classes : int, optional
+        Number of classes, with `Choice`; by default one more than the largest class number. None for labels -1, +1.
 
     Examples
     --------
@@ -95,22 +99,40 @@ class Problem:
     likelihood: Likelihood
     weights: Weights | None = None
     check: InitVar[bool] = True
+    n_classes: int | None = None
 
     def __post_init__(self, check: bool) -> None:
         given: Any = self.gram
         gram = given if hasattr(given, "conditioned") else Dense(given)
-        y = np.asarray(self.y, dtype=np.float64)
+        y, n_classes = self._labels(gram.size)
         weights = (
             self.weights if self.weights is None or isinstance(self.weights, Weights) else Weights.of(self.weights)
         )
-        if y.shape != (gram.size,) or not np.all(np.abs(y) == 1):
-            raise InvalidProblemError(f"y must hold {gram.size} labels -1 or +1, one for each row of the Gram matrix.")
         if weights is not None and not (weights.copies.shape == y.shape and weights.are_positive):
             raise InvalidProblemError(f"weights must be {gram.size} finite positive numbers; drop rows of weight zero.")
+        if n_classes and weights is not None and self.likelihood.softness > 0 and np.any(weights.power < 1):
+            raise InvalidProblemError(
+                "Of several classes a soft boundary takes weights of at least one: multiply all of them, set "
+                "softness=0, or take one class against the rest."
+            )
         if check and gram is not given:
             check_gram(gram.dense)
-        for name, value in (("gram", gram), ("y", y), ("weights", weights)):
+        for name, value in (("gram", gram), ("y", y), ("weights", weights), ("n_classes", n_classes)):
             object.__setattr__(self, name, value)
+
+    def _labels(self, size: int) -> tuple[Array, int | None]:
+        """Signs, or class numbers and how many classes there are."""
+        y = np.asarray(self.y, dtype=np.float64)
+        if not isinstance(self.likelihood, Choice):
+            if y.shape != (size,) or not np.all(np.abs(y) == 1):
+                raise InvalidProblemError(f"y must hold {size} labels -1 or +1, one for each row of the Gram matrix.")
+            return y, None
+        n_classes = max(2, int(y.max(initial=0)) + 1) if self.n_classes is None else int(self.n_classes)
+        if y.shape != (size,) or not np.all((y >= 0) & (y < n_classes) & (y == np.floor(y))) or n_classes < 2:
+            raise InvalidProblemError(
+                f"y must hold {size} class numbers from 0 to {n_classes - 1}, one for each row of the Gram matrix."
+            )
+        return y.astype(np.intp), n_classes
 
     @property
     def size(self) -> int:
@@ -134,7 +156,7 @@ class Problem:
     def and_row(self, new: NewPoints, y: float) -> Problem:
         """The same with one more row, of weight one, at the end."""
         weights = None if self.weights is None else self.weights.and_one()
-        return Problem(self.gram.appended(new), np.r_[self.y, y], self.likelihood, weights, check=False)
+        return Problem(self.gram.appended(new), np.r_[self.y, y], self.likelihood, weights, False, self.n_classes)
 
     @property
     def residual(self) -> Array | None:
@@ -162,8 +184,12 @@ class Problem:
     def log_likelihood(self, latents: Array) -> Array:
         """Logarithm of each row's likelihood to its weight, given latents of shape (..., n) without their residuals.
 
-        Residuals are integrated out, for each copy of a row on its own.
+        Residuals are integrated out, for each copy of a row on its own. Of class numbers latents are (..., n, C).
         """
+        if isinstance(self.likelihood, Choice):
+            copies, power = np.ones((2, self.size)) if self.weights is None else self.weights
+            own = np.zeros(self.size) if self.residual is None else self.residual
+            return copies * self.likelihood.log_average(self.y, latents, own, power)
         values: Array = self.exponents * self.likelihood.log_likelihood(self.y, latents)
         if self.residual is None:
             return values
@@ -191,12 +217,18 @@ class Problem:
         if self.hard.all():
             return self
         rows = np.flatnonzero(self.hard)
-        return Problem(self.gram.part(rows), self.y[rows], self.likelihood, check=False)
+        return Problem(self.gram.part(rows), self.y[rows], self.likelihood, None, False, self.n_classes)
+
+    def separating(self) -> Array | None:
+        """Latents that have every label right, one a row or one a row and class; None if there are none."""
+        if self.n_classes is None:
+            return separating_latents(self.gram, self.y)
+        return separating_class_latents(self.gram, self.y, self.n_classes)
 
     def raise_if_empty(self) -> None:
         """Raise `EmptyVersionSpaceError` if a hard boundary leaves no function at all."""
         walls = self.walls()
-        if walls.size and separating_latents(walls.gram, walls.y) is None:
+        if walls.size and walls.separating() is None:
             reason = _why_empty(walls, np.flatnonzero(self.hard))
             raise EmptyVersionSpaceError(
                 f"Version space is empty: {reason}; raise softness (or noise) above 0, or use a kernel of higher rank."

@@ -12,11 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import entr, log_ndtr, ndtr
+from scipy.special import entr, ndtr
 
 from ._core.typing import Array
 from .exceptions import InvalidProblemError
 from .grams import NewPoints
+from .likelihoods.largest import largest_probabilities
 from .posteriors import Latent, Posterior
 
 __all__ = [
@@ -32,8 +33,6 @@ __all__ = [
     "mutual_information",
     "vote",
 ]
-
-_NODES = 64  # of the quadrature over the largest of several Gaussians
 
 
 def bayes_point(posterior: Posterior) -> Array:
@@ -114,43 +113,6 @@ def class_probability(posterior: Posterior, new: NewPoints) -> Array:
     """
     likelihood = posterior.problem.likelihood
     return posterior.at(new).expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)))
-
-
-def largest_probabilities(mean: Array, variance: Array) -> Array:
-    """Probability of each of several independent Gaussians to be the largest, row by row.
-
-    By Gauss-Legendre quadrature of ``phi_c(h) prod_o Phi_o(h)`` between where the largest begins to be likely and where
-    it ends to be; odds below 1e-12 are not told from that.
-
-    Parameters
-    ----------
-    mean, variance : ndarray of shape (n_points, n_classes)
-        Moments.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_classes)
-        Rows sum to one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.readouts import largest_probabilities
-    >>> largest_probabilities(np.array([[1.0, 0.0, 0.0]]), np.ones((1, 3))).round(4)
-    array([[0.6337, 0.1831, 0.1831]])
-    """
-    sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    low, high = (mean - 7 * sd).max(axis=1), (mean + 7 * sd).max(axis=1)
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    below = np.zeros_like(mean)
-    for node, weight in zip(nodes, weights, strict=True):
-        h = 0.5 * (low + high) + 0.5 * (high - low) * node
-        z = (h[:, None] - mean) / sd
-        logs = log_ndtr(z)
-        others = logs.sum(axis=1, keepdims=True) - logs
-        below += 0.5 * weight * (high - low)[:, None] * np.exp(others - 0.5 * z * z) / (sd * np.sqrt(2 * np.pi))
-    below = np.maximum(below, 1e-12)
-    return below / below.sum(axis=1, keepdims=True)
 
 
 def vote(posterior: Posterior, new: NewPoints) -> Array:

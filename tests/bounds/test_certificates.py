@@ -16,6 +16,7 @@ from bayespoint.bounds import (
     binomial_bound,
     certify,
     certify_draws,
+    disintegrated_bound,
     divergence,
     gibbs_error,
     seeger_bound,
@@ -406,7 +407,8 @@ def by_hand(gibbs=0.123456, **changes):
 def test_a_certificate_reads_well():
     assert str(by_hand()) == (
         "Certificate at confidence 95 %\n"
-        "  error of the classifier   <= 0.2469\n"
+        "  error of the classifier   <= 0.2469 (the Bayes point, which is the vote of the posterior)\n"
+        "  a test set of 200 rows    <= 0.0311 (if it had the training error of the draws)\n"
         "  mean error of a draw      <= 0.1235\n"
         "    training error 0.0123, divergence 11.1 nats, 200 rows\n"
         "  rests on: a prior fixed before the data\n"
@@ -447,7 +449,7 @@ def test_a_vote_says_that_finitely_many_draws_are_not_paid_for(wedge):
 
 def test_a_test_set_is_shown_beside_it():
     lines = str(by_hand(held_out=binomial_bound(3, 100, 0.05))).split("\n")
-    assert len(lines) == 7
+    assert len(lines) == 8
     assert lines[-1] == "  the same by a test set    <= 0.0757 (test error 0.0300)"
 
 
@@ -458,8 +460,20 @@ def test_confidence_is_shown_in_per_cent(delta, shown):
 
 def test_a_bound_that_says_nothing_says_so():
     lines = str(by_hand(gibbs=0.6)).split("\n")
-    assert lines[1] == "  error of the classifier   <= 1 (says nothing)"
-    assert lines[2] == "  mean error of a draw      <= 0.6000"
+    assert lines[1].startswith("  error of the classifier   <= 1 (says nothing)")
+    assert lines[3] == "  mean error of a draw      <= 0.6000"
+
+
+@pytest.mark.parametrize("kind", ["disintegrated", "held-out"])
+def test_other_kinds_say_what_they_are_of_and_what_a_test_set_would_have_given(kind):
+    bound = disintegrated_bound(3, 100, 2.0, 0.05) if kind == "disintegrated" else binomial_bound(3, 100, 0.05)
+    certificate = Certificate(bound, None, 100, 0.05, "half of the rows", kind=kind, plan={"held-out": 0.12})
+    lines = str(certificate).split("\n")
+    assert lines[1].startswith(f"  error of the classifier   <= {bound.value:.4f} (")
+    assert {"disintegrated": "drawn once", "held-out": "fitted on the other rows"}[kind] in lines[1]
+    assert lines[2].startswith("  a test set of 100 rows    <= 0.0757 (")
+    assert lines[-1] == "  chosen by a pilot, which expected: held-out 0.1200"
+    assert certificate.bound is bound
 
 
 def test_a_certificate_cannot_be_changed_and_survives_pickling():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from bayespoint import Hinge, Logistic, Problem, Step, engines, readouts
+from bayespoint import Choice, Hinge, Logistic, Problem, Step, engines, readouts
 from bayespoint.diagnostics import mcse
 from bayespoint.engines import (
     EP,
@@ -56,6 +56,9 @@ TABLE = {  # columns in the order of LIKELIHOODS
     "Laplace": [False, False, False, False, True, False],
     "Margin": [True, False, False, False, False, False],
     "Perceptrons": [True, False, True, False, False, False],
+}
+CHOICES = {"hard": Choice(), "noise": Choice(0.1), "soft": Choice(0.0, 0.5), "soft noise": Choice(0.1, 0.5)}
+CLASSES = {  # class numbers instead of signs, columns in the order of CHOICES; engines that are not here take none
 }
 CELLS = [(engine, kind, works) for engine, row in TABLE.items() for kind, works in zip(LIKELIHOODS, row, strict=True)]
 WORKING = [(engine, kind) for engine, kind, works in CELLS if works]
@@ -114,6 +117,15 @@ def test_every_engine_can_be_imported_by_name():
 def test_a_false_cell_raises_in_one_sentence(engine, kind, gram, weights):
     with pytest.raises(InvalidProblemError, match=r"^[A-Z][^\n]*\.$"):
         quick(engine, kind, gram, weights)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", CHOICES)
+def test_engines_that_do_not_take_classes_say_so(engine, kind):
+    if CLASSES.get(engine, [False] * 4)[list(CHOICES).index(kind)]:
+        return
+    with pytest.raises(InvalidProblemError, match=r"^[A-Z][^\n]*\.$"):
+        QUICK[engine].infer(Problem(GRAMS["dense"], np.arange(SIZE) % 3, CHOICES[kind]), rng=0)
 
 
 @pytest.mark.parametrize(("engine", "kind", "gram", "weights"), IN_FULL)

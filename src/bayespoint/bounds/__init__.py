@@ -1,13 +1,15 @@
 """Guarantees on the error: pure functions that return a `Bound`, its value and its terms by name.
 
 `version_space` holds the volume-ratio bounds of TR 99-11, `pac_bayes` those for posteriors with training errors (the
-Gaussian margin machine's among them), `held_out` the one for a held-out set, and `centre_of_mass` the one on the
-distance between centre of mass and Bayes point. `certificates` puts them together for a posterior in hand.
+Gaussian margin machine's among them), `disintegrated` the one for a single draw, `held_out` that of a held-out set, and
+`centre_of_mass` the one on the distance between centre of mass and Bayes point. `certificates` puts them together for a
+posterior in hand.
 """
 
 from ._bound import Bound
 from .centre_of_mass import centre_of_mass_gap
 from .certificates import Certificate, certify, certify_draws
+from .disintegrated import disintegrated_bound
 from .held_out import binomial_bound
 from .mirrored import mirrored_problem
 from .pac_bayes import (
@@ -34,6 +36,7 @@ __all__ = [
     "centre_of_mass_gap",
     "certify",
     "certify_draws",
+    "disintegrated_bound",
     "divergence",
     "gaussian_divergence",
     "gaussian_margin_bound",

@@ -1,8 +1,8 @@
-"""A guarantee for a classifier in hand: a PAC-Bayes bound, what it rests on, and a held-out bound beside it."""
+"""A guarantee for a classifier in hand: the bound, what it rests on, and what a test set would say beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
 from typing import Any
@@ -16,6 +16,7 @@ from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior, SampledPosterior
 from ._bound import Bound
 from ._checks import check_sample
+from .held_out import binomial_bound
 from .pac_bayes import majority_vote_bound, seeger_bound
 from .posteriors import divergence, gibbs_error
 
@@ -34,10 +35,11 @@ class Certificate:
     Attributes
     ----------
     bayes_point : Bound
-        On the error of the classifier that predicts: the Bayes point, or the vote of the draws.
-    gibbs : Bound
+        On the error of the classifier that predicts, `classifier`: the Bayes point or the vote of the draws, and of
+        other kinds the single draw, or the classifier that was tested; also as `bound`.
+    gibbs : Bound or None
         On the mean error of a classifier drawn from the posterior, as `sample_latent` draws it. With probability
-        ``1 - delta`` both bounds hold.
+        ``1 - delta`` both bounds hold. None where the bound is not one on draws.
     n : int
         Rows that the bound is evaluated on.
     delta : float
@@ -52,6 +54,10 @@ class Certificate:
         The bound of a test set, if one was given: the honest baseline.
     classifier : estimator or None
         The fitted classifier that the bounds speak of.
+    kind : {"pac-bayes", "disintegrated", "held-out"}
+        Which theorem: on the vote of a posterior, on one draw from it, or on a classifier and rows that it never saw.
+    plan : mapping of str to float
+        The bounds that each kind was expected to have, where a pilot chose among them.
 
     Examples
     --------
@@ -62,7 +68,8 @@ class Certificate:
     >>> model = BayesPointClassifier(30.0 * RBF(0.7), optimizer=None).fit(X, y)
     >>> print(model.certificate())
     Certificate at confidence 95 %
-      error of the classifier   <= 0.1629
+      error of the classifier   <= 0.1629 (the Bayes point, which is the vote of the posterior)
+      a test set of 300 rows    <= 0.0208 (if it had the training error of the draws)
       mean error of a draw      <= 0.0816
         training error 0.0048, divergence 13.8 nats, 300 rows
       rests on: a prior fixed before the data
@@ -70,7 +77,7 @@ class Certificate:
     """
 
     bayes_point: Bound
-    gibbs: Bound
+    gibbs: Bound | None
     n: int
     delta: float
     basis: str
@@ -78,30 +85,75 @@ class Certificate:
     constant_error: float | None = None
     held_out: Bound | None = None
     classifier: Any = field(default=None, repr=False)
+    kind: str = "pac-bayes"
+    plan: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def bound(self) -> Bound:
+        """On the error of `classifier`."""
+        return self.bayes_point
 
     @property
     def beats_a_constant(self) -> bool:
         """Whether the bound on the classifier is below the error of its most frequent class alone."""
         return self.bayes_point.value < (1.0 if self.constant_error is None else self.constant_error)
 
+    @property
+    def as_a_test_set(self) -> Bound:
+        """What a test set of as many rows would say, if the classifier made as many errors there as it did here."""
+        terms = self.bayes_point.terms
+        error = terms.get("training error", terms.get("test error", 0.0))
+        return binomial_bound(min(round(error * self.n), self.n), self.n, self.delta)
+
     def __str__(self) -> str:
-        terms = self.gibbs.terms
-        nats = terms["divergence"] * self.n
+        what, beside = _OBJECTS[self.kind]
         lines = [
             f"Certificate at confidence {100 * (1 - self.delta):g} %",
-            f"  error of the classifier   <= {_shown(self.bayes_point)}",
-            f"  mean error of a draw      <= {_shown(self.gibbs)}",
-            f"    training error {terms['training error']:.4f}, divergence {nats:.1f} nats, {self.n} rows",
+            f"  error of the classifier   <= {_shown(self.bayes_point)} ({what})",
+            f"  {f'a test set of {self.n} rows':<25} <= {_shown(self.as_a_test_set)} ({beside})",
+            *self._details(),
             f"  rests on: {self.basis}",
             f"  takes on trust: {self.assumes}",
         ]
         if self.constant_error is not None and not self.beats_a_constant:
             share = f"the most frequent class alone errs on {self.constant_error:.4f} of these rows"
             lines.insert(2, f"    no better than a constant: {share}")
+        if self.plan:
+            expected = ", ".join(f"{kind} {value:.4f}" for kind, value in self.plan.items())
+            lines.append(f"  chosen by a pilot, which expected: {expected}")
         if self.held_out is not None:
             error = self.held_out.terms["test error"]
             lines.append(f"  the same by a test set    <= {_shown(self.held_out)} (test error {error:.4f})")
         return "\n".join(lines)
+
+    def _details(self) -> list[str]:
+        """What the bound is made of."""
+        terms = self.bayes_point.terms
+        if self.gibbs is not None:
+            terms = self.gibbs.terms
+            nats = f"divergence {terms['divergence'] * self.n:.1f} nats"
+            draws = [f"  mean error of a draw      <= {_shown(self.gibbs)}"]
+            return [*draws, f"    training error {terms['training error']:.4f}, {nats}, {self.n} rows"]
+        if "log ratio" in terms:
+            nats = f"log density ratio {terms['log ratio'] * self.n:.1f} nats"
+            return [f"    training error {terms['training error']:.4f}, {nats}, {self.n} rows"]
+        return [f"    error on rows held out {terms['test error']:.4f}, {self.n} rows"]
+
+
+_OBJECTS = {
+    "pac-bayes": (
+        "the Bayes point, which is the vote of the posterior",
+        "if it had the training error of the draws",
+    ),
+    "disintegrated": (
+        "one function drawn once from the posterior and kept",
+        "if the draw made as many errors there as here",
+    ),
+    "held-out": (
+        "fitted on the other rows, which is what predicts",
+        "these very rows, which neither kernel nor posterior saw",
+    ),
+}
 
 
 def _shown(bound: Bound) -> str:

@@ -23,7 +23,9 @@ class Engine:
     Attributes
     ----------
     takes : frozenset of str or None
-        Kinds of likelihoods (`Likelihood.kind`) that it can do; None for any.
+        Kinds of likelihoods (`Likelihood.kind`) that it can do; None for any of labels -1 and +1.
+    takes_classes : bool
+        Whether labels may be class numbers, with a latent for each class (`bayespoint.Choice`).
     takes_weights, takes_residual : bool
         Whether rows may have weights, and variances of their own.
     refusal : str
@@ -45,6 +47,7 @@ class Engine:
     """
 
     takes: ClassVar[frozenset[str] | None] = None
+    takes_classes: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = True
     takes_residual: ClassVar[bool] = True
     refusal: ClassVar[str] = ""
@@ -59,9 +62,14 @@ class Engine:
 
     def check(self, problem: Problem) -> None:
         """Refuse a problem of a kind that was not declared."""
+        name = type(self).__name__
+        if problem.n_classes is not None and not self.takes_classes:
+            raise InvalidProblemError(
+                f"{name} tells two classes apart, labels -1 and +1: use EP for {problem.likelihood}, or one class "
+                "against the rest."
+            )
         if self.takes is not None and problem.likelihood.kind not in self.takes:
             raise InvalidProblemError(self.refusal.format(problem.likelihood))
-        name = type(self).__name__
         if problem.weights is not None and not self.takes_weights:
             raise InvalidProblemError(f"Rows have no weights with {name}: leave them out, or use another engine.")
         if problem.residual is not None and not self.takes_residual:

@@ -68,6 +68,7 @@ class EllipticalSlice(Engine):
 
     def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
+        self.check(problem)
         with blas_threads_for(problem.size):
             return self._infer(problem, rng)
 

@@ -1,6 +1,7 @@
 """Thin scikit-learn classes around the core."""
 
 from ._bayes_point import BayesPointClassifier
+from ._draw import CertifiedDraw
 from ._fitted import Fitted, TrainingRows
 from ._linear_weights import FeatureConfidence
 from ._margin import GaussianMarginClassifier
@@ -12,6 +13,7 @@ from .updating import updated
 __all__ = [
     "BayesPointClassifier",
     "BayesianSVC",
+    "CertifiedDraw",
     "FeatureConfidence",
     "FeatureRelevance",
     "Fitted",

@@ -10,17 +10,24 @@ import numpy as np
 from sklearn.base import clone
 
 from .._core.random import as_generator
+from .._core.typing import Array
 from ..bounds import Certificate, binomial_bound, certify, certify_draws
+from ..bounds._checks import check_sample
+from ..bounds.disintegrated import draw_by_bound
 from ..exceptions import InvalidProblemError
+from ..grams import Landmarks, NaturalGaussian
+from ..grams.views import SHARE, linear_view
 from ..posteriors import GaussianPosterior
 from ..problem import Problem
-from ._fit import Recipe, choose, infer_posteriors, prepare, seen_by_prior
+from ._draw import CertifiedDraw
+from ._fit import Prepared, Recipe, choose, infer_posteriors, prepare, seen_by_prior
 from ._fitted import Fitted
 from ._provenance import copied, learned_from
 from ._validation import TrainingSet, weights_of
 
-__all__ = ["certificate", "fitted_for", "random_part", "refuse_if_learned", "with_held_out"]
+__all__ = ["certificate", "certified_draw", "fitted_for", "random_part", "refuse_if_learned", "with_held_out"]
 
+_LANDMARKS = 1000  # at the most, for functions that are drawn
 _ANY = 0.1  # noise or softness of a fit whose posterior nobody will look at
 _OFFER = (
     "pass prior_fraction=0.5 to learn it on half of them, or fix it beforehand (optimizer=None and a kernel object; "
@@ -35,9 +42,18 @@ def certificate(
 
     `choices` is the size of the grid that it was chosen from by the bound.
     """
-    recipe, fitted = estimator._recipe(), estimator.fitted_
+    recipe = estimator._recipe()
+    _refuse_void(estimator, recipe, prior_rows is not None, trust_inputs)
+    if prior_rows is None:
+        return _with_fixed_prior(estimator, delta, choices)
+    return _with_learned_prior(estimator, recipe, delta, prior_rows, choices)
+
+
+def _refuse_void(estimator: Any, recipe: Recipe, has_prior: bool, trust_inputs: bool) -> None:
+    """Raise where no bound would hold, whatever its kind."""
+    fitted = estimator.fitted_
     _refuse_unless_mean(estimator)
-    if fitted.alternatives and prior_rows is None:
+    if fitted.alternatives and not has_prior:
         raise InvalidProblemError(
             "No certificate: several kernels decide together; pass prior_fraction=0.5 for a classifier with one, or "
             "fit with one to begin with."
@@ -53,15 +69,85 @@ def certificate(
             f"No certificate: {rows.dropped} rows had weight zero, and a bound needs all rows that were drawn: fit "
             "without them."
         )
-    if (reason := copied(fitted.points.as_given, rows.labels)) is not None:
-        raise InvalidProblemError(
-            f"No certificate: {reason}, and a bound needs independent rows: fit on each of them once."
-        )
+    refuse_if_copied(fitted.points.as_given, rows.labels)
     if not (trust_inputs or recipe.pairwise):
         refuse_if_learned(fitted.points.X)
+
+
+def certified_draw(
+    estimator: Any, rng: np.random.Generator, delta: float, *, prior_rows: Any = None, trust_inputs: bool = False
+) -> CertifiedDraw:
+    """One function of the posterior, drawn and kept, with the bound on its error from rows that are not the prior's."""
+    recipe = estimator._recipe()
+    check_sample(1, delta)
+    _refuse_void(estimator, recipe, prior_rows is not None, trust_inputs)
+    if not all(isinstance(posterior, GaussianPosterior) for posterior in estimator.fitted_.posteriors):
+        raise InvalidProblemError("A certified draw needs Gaussian posteriors: use engine='ep'.")
+    if recipe.pairwise:
+        raise InvalidProblemError(
+            "No certified draw: a precomputed kernel has no coordinates that new points share; use a kernel of inputs."
+        )
     if prior_rows is None:
-        return _with_fixed_prior(estimator, delta, choices)
-    return _with_learned_prior(estimator, recipe, delta, prior_rows, choices)
+        model = _by_linear_features(estimator, recipe)
+        rows, basis = np.arange(model.fitted_.n_rows), "a prior fixed before the data"
+        rank = len(model.fitted_.posteriors[0].mean_weights)
+        priors = [NaturalGaussian.standard(rank)] * len(model.fitted_.posteriors)
+    else:
+        n, engine = estimator.fitted_.n_rows, estimator._gaussian_engine
+        part = _training_set(estimator, prior_rows)
+        on_part, whole = _refit(estimator, recipe, part, prior_rows, engine, by_coordinates=True)
+        model = _with(estimator, whole)
+        rows = np.delete(np.arange(n), prior_rows)
+        basis = f"a prior learned on {len(prior_rows)} of {n} rows, the bound is on the others"
+        priors = [posterior.gaussian.coordinates for posterior in on_part]
+    return _drawn(model, priors, rows, delta, rng, basis, is_learned=prior_rows is not None)
+
+
+def _drawn(
+    model: Any, priors: list[Any], rows: Any, delta: float, rng: np.random.Generator, basis: str, *, is_learned: bool
+) -> CertifiedDraw:
+    fitted = model.fitted_
+    codes = np.searchsorted(fitted.classes, fitted.rows.labels[rows])
+    signs = fitted.posteriors[0].problem.y[rows]
+
+    def wrong(latents: Array) -> Array:
+        return latents[:, 0] * signs <= 0 if latents.shape[1] == 1 else latents.argmax(axis=1) != codes
+
+    features = fitted.posteriors[0].problem.gram.part(rows).root()
+    coordinates = [posterior.gaussian.coordinates for posterior in fitted.posteriors]
+    draw = draw_by_bound(priors, coordinates, features, wrong, delta, rng, is_learned=is_learned)
+    taken = f"the posterior takes {100 * draw.share:.0f} % of what the rows of the bound say"
+    constant = 1 - float(np.bincount(codes).max()) / len(codes)
+    result = Certificate(
+        draw.bound, None, len(rows), delta, f"{basis}; {taken}", constant_error=constant, kind="disintegrated"
+    )
+    return CertifiedDraw(model, draw.weights, result)
+
+
+def _by_linear_features(estimator: Any, recipe: Recipe) -> Any:
+    """The classifier in coordinates that were fixed before the rows: features of a linear kernel."""
+    fitted, engine = estimator.fitted_, estimator._gaussian_engine
+    _refuse_if_seen(fitted)
+    if fitted.view.has_coordinates:
+        return estimator
+    view = linear_view(fitted.kernel, fitted.points.X) if fitted.points.isometry is None else None
+    if view is None or view.saw_rows:
+        raise InvalidProblemError(
+            "No certified draw: functions of this prior have no finite coordinates that were fixed before the rows; "
+            "pass prior_fraction=0.5, whose rows give landmarks, or use a linear kernel on fewer features than rows."
+        )
+    whole = _training_set(estimator, np.arange(fitted.n_rows))._replace(weights=fitted.posteriors[0].problem.weights)
+    found = infer_posteriors(recipe, Prepared(whole, fitted.model, fitted.points, engine), fitted.model, view=view)
+    known = {"rows": fitted.rows, "is_tuned": fitted.is_tuned, "table": fitted.table}
+    return _with(estimator, Fitted.of(found, fitted.points, fitted.classes, **known))
+
+
+def _with(estimator: Any, fitted: Fitted) -> Any:
+    """A clone that has found something else."""
+    classifier = clone(estimator)
+    known = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name != "loo_proba_"}
+    vars(classifier).update(known)
+    return classifier._become(fitted)
 
 
 def fitted_for(classifier: Any, X: Any, y: Any, prior_rows: Any) -> Any:
@@ -80,6 +166,14 @@ def fitted_for(classifier: Any, X: Any, y: Any, prior_rows: Any) -> Any:
 def _refuse_unless_mean(estimator: Any) -> None:
     if (reason := estimator._not_the_mean()) is not None:
         raise InvalidProblemError(f"No certificate: {reason}.")
+
+
+def refuse_if_copied(X: Any, labels: Any) -> None:
+    """Raise if rows of some class are copies of fewer."""
+    if (reason := copied(X, labels)) is not None:
+        raise InvalidProblemError(
+            f"No certificate: {reason}, and a bound needs independent rows: fit on each of them once."
+        )
 
 
 def refuse_if_learned(X: Any) -> None:
@@ -114,12 +208,16 @@ def with_held_out(result: Certificate, X_test: Any, y_test: Any) -> Certificate:
     return replace(result, held_out=binomial_bound(int(np.sum(predicted != y)), len(y), result.delta))
 
 
-def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate:
-    fitted = estimator.fitted_
+def _refuse_if_seen(fitted: Fitted) -> None:
     if fitted.prior_saw:
         raise InvalidProblemError(
             f"No certificate: {fitted.prior_saw} on the rows that the bound would rest on; {_OFFER}."
         )
+
+
+def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate:
+    fitted = estimator.fitted_
+    _refuse_if_seen(fitted)
     posteriors = fitted.posteriors
     basis = "a prior fixed before the data"
     if choices > 1:
@@ -158,10 +256,7 @@ def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any,
     part = _training_set(estimator, rows)
     if fitted.prior_saw or fitted.is_tuned:
         priors, whole = _refit(estimator, recipe, part, rows, engine)
-        classifier = clone(estimator)
-        known = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name != "loo_proba_"}
-        vars(classifier).update(known)
-        classifier._become(whole)
+        classifier = _with(estimator, whole)
         _refuse_unless_mean(classifier)
     else:
         problems = [
@@ -173,14 +268,24 @@ def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any,
     return replace(result, classifier=classifier._as_certified())
 
 
-def _refit(estimator: Any, recipe: Recipe, part: TrainingSet, rows: Any, engine: Any) -> tuple[list[Any], Fitted]:
-    """Posteriors on `rows` with a kernel tuned there, and what a classifier on all rows with that kernel has."""
+def _refit(
+    estimator: Any, recipe: Recipe, part: TrainingSet, rows: Any, engine: Any, *, by_coordinates: bool = False
+) -> tuple[list[Any], Fitted]:
+    """Posteriors on `rows` with a kernel tuned there, and what a classifier on all rows with that kernel has.
+
+    `by_coordinates` asks for few that both share, of landmarks among `rows` if need be.
+    """
     fitted = estimator.fitted_
     ready = prepare(recipe, part, fitted.points.take(rows), engine)
     model = ready.model
     if recipe.tunes:
         model = choose(recipe, ready, as_generator(recipe.random_state)).model
     view = recipe.view(model.kernel, ready.points.X, engine)
+    if by_coordinates and not (view.has_coordinates and (view.saw_rows or fitted.points.isometry is None)):
+        is_plain = fitted.points.isometry is None  # else coordinates of linear kernels are those of all rows
+        view = (linear_view(model.kernel, ready.points.X) if is_plain else None) or Landmarks.among(
+            ready.points.X, model.kernel, max_rank=_LANDMARKS, tolerance=SHARE, rng=as_generator(0)
+        )
     priors = infer_posteriors(recipe, ready, model, view=view)
     whole = _training_set(estimator, np.arange(fitted.n_rows))._replace(weights=fitted.posteriors[0].problem.weights)
     on_all = ready._replace(data=whole, points=fitted.points)

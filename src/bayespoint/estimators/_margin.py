@@ -338,7 +338,7 @@ class GaussianMarginClassifier(KernelClassifier):
         posterior = fitted.posteriors[0]
         n, kl = posterior.problem.size, divergence(posterior)
         z = deviations(posterior)
-        found = {"exact": certify([posterior], delta).gibbs}
+        found = {"exact": _bound_on_draws([posterior], delta)}
         if self.eta_ > 0.5:
             found["corollary 5"] = gaussian_margin_slack_bound(z, self.eta_, kl, n, delta)
             if ndtr(z.min()) >= self.eta_ - 1e-6:
@@ -397,7 +397,7 @@ class GaussianMarginClassifier(KernelClassifier):
             return infer_posteriors(recipe, machines[0], ready.model, view=view)
         alone = replace(recipe, n_jobs=None)
         tasks = (delayed(infer_posteriors)(alone, machine, ready.model, view=view) for machine in machines)
-        return min(in_parallel(tasks, self.n_jobs), key=lambda one: certify(one.posteriors, _DELTA).gibbs.value)
+        return min(in_parallel(tasks, self.n_jobs), key=lambda one: _bound_on_draws(one.posteriors, _DELTA).value)
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
         engine, solutions = fitted.posteriors[0].engine, [posterior.found for posterior in fitted.posteriors]
@@ -411,6 +411,12 @@ class GaussianMarginClassifier(KernelClassifier):
 
     def _probabilities(self, latent: Latent) -> Array:
         return step_probabilities(self.likelihood_, latent)
+
+
+def _bound_on_draws(posteriors: Any, delta: float) -> Bound:
+    found = certify(posteriors, delta).gibbs
+    assert found is not None
+    return found
 
 
 def _wins(mean: Array, sd: Array, code: int) -> Array:

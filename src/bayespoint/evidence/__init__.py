@@ -132,6 +132,8 @@ def log_evidence(
         names = ", ".join(map(repr, _METHODS))
         raise InvalidProblemError(f"method must be one of {names}, got {method!r}.")
     check_effort(se, max_draws)
+    if problem.n_classes is not None:
+        raise InvalidProblemError("This evidence is of labels -1 and +1: for Choice take the log_evidence of EP.")
     if not (problem.diag.any() or problem.residual is not None):
         return _of_zero_latents(problem)
     with blas_threads_for(problem.size):

@@ -1,9 +1,10 @@
 """Likelihoods ``exp(-U(y f))``: frozen values with the hooks of `Likelihood`, which engines and read-outs ask for."""
 
+from .choice import Choice
 from .hinge import Hinge
 from .hinge_sum import HingeSum
 from .logistic import Logistic
 from .protocol import Likelihood
 from .step import Step
 
-__all__ = ["Hinge", "HingeSum", "Likelihood", "Logistic", "Step"]
+__all__ = ["Choice", "Hinge", "HingeSum", "Likelihood", "Logistic", "Step"]

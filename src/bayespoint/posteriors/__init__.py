@@ -3,10 +3,12 @@
 from .drawn import ExpandedPosterior, SampledPosterior
 from .gaussian import EvidenceGradient, GaussianPosterior
 from .latent import Latent
-from .protocol import At, Posterior
+from .protocol import At, ClassesAt, ClassesPosterior, Posterior
 
 __all__ = [
     "At",
+    "ClassesAt",
+    "ClassesPosterior",
     "EvidenceGradient",
     "ExpandedPosterior",
     "GaussianPosterior",

@@ -12,7 +12,7 @@ from ..grams import NewPoints
 from ..problem import Problem
 from .latent import Latent
 
-__all__ = ["At", "Posterior"]
+__all__ = ["At", "ClassesAt", "ClassesPosterior", "Posterior"]
 
 
 class At(Protocol):
@@ -95,4 +95,102 @@ class Posterior(Protocol):
 
     def disagreement(self) -> Array:
         """Probability at each training point that the latent has not the sign of the label."""
+        ...
+
+
+class ClassesAt(Protocol):
+    """A posterior over the latents of C classes (`bayespoint.Choice`) at new points."""
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the latents, of shape (n_points, C)."""
+        ...
+
+    @property
+    def variance(self) -> Array:
+        """Their variances, of shape (n_points, C)."""
+        ...
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the latents of the classes at each point, of shape (n_points, C, C)."""
+        ...
+
+    @property
+    def probabilities(self) -> Array:
+        """Probability of each label, averaged over the posterior; rows sum to one."""
+        ...
+
+    @property
+    def votes(self) -> Array:
+        """Probability of each class to have the largest latent: label noise and softness left out."""
+        ...
+
+    @property
+    def conditional_entropy(self) -> Array:
+        """Entropy in nats of the label once the latents are known: what no amount of data removes."""
+        ...
+
+    def functions(self, size: int, rng: np.random.Generator) -> Array:
+        """Functions drawn from the posterior, at all points jointly: of shape (size, n_points, C)."""
+        ...
+
+
+class ClassesPosterior(Protocol):
+    """What an engine returns for a problem with class numbers: C latents a row, arrays with a last axis of classes.
+
+    Draws have `latents` of shape (chain, draw, n, C) beside this.
+    """
+
+    @property
+    def problem(self) -> Problem:
+        """What was solved."""
+        ...
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the latents at the training points, of shape (n, C)."""
+        ...
+
+    @property
+    def variance(self) -> Array:
+        """Their variances, of shape (n, C)."""
+        ...
+
+    @property
+    def mean_weights(self) -> Array:
+        """Weights of the posterior mean, one function a class: of shape (n, C), or (rank, C) for coordinates."""
+        ...
+
+    @property
+    def log_evidence(self) -> float | None:
+        """Log marginal likelihood of the labels, if the engine knows it."""
+        ...
+
+    @property
+    def leave_one_out_probabilities(self) -> Array:
+        """Probability of each label at each training point given all the others, of shape (n, C)."""
+        ...
+
+    @property
+    def true_probabilities(self) -> Array:
+        """Probability of each class to have the largest latent at each training point, its label known: (n, C)."""
+        ...
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What only a person needs."""
+        ...
+
+    @property
+    def engine(self) -> Any:
+        """What made it, with what it can do."""
+        ...
+
+    def at(self, new: NewPoints) -> ClassesAt:
+        """The latent functions at new points."""
+        ...
+
+    def disagreement(self) -> Array:
+        """Probability at each training point that another latent than that of the label is the largest."""
         ...

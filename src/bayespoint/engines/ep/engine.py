@@ -75,6 +75,7 @@ class EP(Engine):
 
         It is deterministic: `rng` is there because every engine has it.
         """
+        self.check(problem)
         hard = problem.hard
         if hard.any() and not problem.diag[hard].all():
             problem.raise_if_empty()
