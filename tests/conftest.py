@@ -10,6 +10,10 @@ def pytest_addoption(parser):
     parser.addoption("--seeds", type=int, default=1, help="sweep tests that take `seed` over this many seeds")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "thread_unsafe: of tests of scikit-learn, which are run against our classifiers")
+
+
 def pytest_generate_tests(metafunc):
     if "seed" in metafunc.fixturenames:
         metafunc.parametrize("seed", range(metafunc.config.getoption("seeds")))

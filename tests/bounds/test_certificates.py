@@ -470,7 +470,7 @@ def test_other_kinds_say_what_they_are_of_and_what_a_test_set_would_have_given(k
     certificate = Certificate(bound, None, 100, 0.05, "half of the rows", kind=kind, plan={"held-out": 0.12})
     lines = str(certificate).split("\n")
     assert lines[1].startswith(f"  error of the classifier   <= {bound.value:.4f} (")
-    assert {"disintegrated": "drawn once", "held-out": "fitted on the other rows"}[kind] in lines[1]
+    assert {"disintegrated": "drawn once", "held-out": "what was fitted on the other rows"}[kind] in lines[1]
     assert lines[2].startswith("  a test set of 100 rows    <= 0.0757 (")
     assert lines[-1] == "  chosen by a pilot, which expected: held-out 0.1200"
     assert certificate.bound is bound

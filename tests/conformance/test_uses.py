@@ -80,7 +80,9 @@ USES = {
     "functions": lambda model, X: model.sample_latent(X[:3], 10, random_state=0),
     "certificate": lambda model, X: model.certificate(),
     "certificate on a part": lambda model, X: model.certificate(prior_fraction=0.5),
-    "certify": lambda model, X: certify(clone(model), X, LABELS, random_state=0),
+    "draw": lambda model, X: model.certified_draw(0, prior_fraction=0.5).predict(X),
+    "held out": lambda model, X: certify(clone(model), X, LABELS, random_state=0).classifier.predict(X),
+    "certify": lambda model, X: certify(clone(model), X, LABELS, method="pac-bayes", random_state=0),
     "more batches": lambda model, X: deepcopy(model).partial_fit(X[:5], LABELS[:5]),
     "permutations": lambda model, X: model.add_permutations(2),
 }
@@ -92,7 +94,7 @@ REFUSED = {
     "several": EVERYWHERE | WITHOUT_DRAWS,
     "several on a table": EVERYWHERE | WITHOUT_DRAWS | {"learner"},
     "several with noise": EVERYWHERE | WITHOUT_DRAWS,
-    "several, sampled": EVERYWHERE | {"certificate on a part", "certify", "more batches"},
+    "several, sampled": EVERYWHERE | {"certificate on a part", "certify", "draw", "more batches"},
     "no hyper-prior": EVERYWHERE | WITHOUT_DRAWS,
     "machines": EVERYWHERE | WITHOUT_DRAWS | {"more batches"},
 }

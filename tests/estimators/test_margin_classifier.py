@@ -238,7 +238,9 @@ def test_certificates_refuse_what_voids_them(rows):
         GaussianMarginClassifier("rbf").fit(X, y).certificate()
     part = GaussianMarginClassifier(C=0.1, random_state=0).fit(X, y).certificate(prior_fraction=0.5)
     assert part.n == 40
-    whole = certify(make_pipeline(StandardScaler(), GaussianMarginClassifier(C=0.1)), X, y, random_state=0)
+    whole = certify(
+        make_pipeline(StandardScaler(), GaussianMarginClassifier(C=0.1)), X, y, method="pac-bayes", random_state=0
+    )
     assert whole.classifier.predict(X).shape == (80,)
 
 

@@ -113,7 +113,10 @@ def test_a_prior_learned_on_some_rows_with_a_tuned_kernel(seed):
     def one(rng):
         X, y = sample("curved", 124, rng)
         return pairs_of(
-            certify(BayesPointClassifier(kernel, bias=0), X, y, random_state=int(rng.integers(1000))), "curved"
+            certify(
+                BayesPointClassifier(kernel, bias=0), X, y, method="pac-bayes", random_state=int(rng.integers(1000))
+            ),
+            "curved",
         )
 
     pairs = over_many_sets(one, seed)

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -20,10 +22,14 @@ from bayespoint import BayesPointClassifier, bounds
 from bayespoint.bounds import binomial_bound
 from bayespoint.engines import Billiard
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.uses.selection import BoundSearch, certify
+from bayespoint.uses import selection
+from bayespoint.uses.selection import BoundSearch
 
 KERNEL = 4.0 * RBF(1.5)
 GRID = {"kernel": [4.0 * RBF(scale) for scale in (0.2, 1.0, 5.0)], "noise": [0.0, 0.1]}
+
+
+certify = partial(selection.certify, method="pac-bayes")
 
 
 def fixed(kernel=KERNEL, **options):

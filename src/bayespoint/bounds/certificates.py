@@ -150,7 +150,7 @@ _OBJECTS = {
         "if the draw made as many errors there as here",
     ),
     "held-out": (
-        "fitted on the other rows, which is what predicts",
+        "what was fitted on the other rows",
         "these very rows, which neither kernel nor posterior saw",
     ),
 }

@@ -21,6 +21,7 @@ from ..engines import EP, Engine
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.views import may_take_landmarks
+from ..kernels.named import takes_objects
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model, maximise_evidence
 from ..tuning.limits import warn_at_bounds
@@ -29,6 +30,7 @@ from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
 from ._draw import CertifiedDraw
 from ._fit import Recipe, conclude, prepare, search
 from ._fitted import Fitted, mixed_latent
+from ._linear_weights import ShowsWeights
 from ._partitions import fit_partitions, is_dask
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
@@ -65,7 +67,7 @@ def step_probabilities(likelihood: Any, latent: Latent) -> Array:
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
-class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Subclasses say what the model is (`_model`), how it is inferred (`_engine`), and what follows for the labels.
 
     `fitted_` is all that a fit found (see `bayespoint.estimators.Fitted`); other fitted attributes show parts of it.
@@ -73,7 +75,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     kernel: Any
     bias: float
-    optimizer: str | None
+    optimizer: Any
     class_weight: Any
     n_restarts: int
     max_rank: int | str | None
@@ -139,6 +141,22 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def latent(self, X: Any) -> Latent:
         """Posterior mean and variance of the latent function; those of the mixture, where several models decide.
@@ -239,6 +257,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         'a prior learned on 200 of 400 rows, the bound is on the others'
         """
         fitted = self._require_fit()
+        _certificates.check_held_out(X_test, y_test)
         rows = None
         if prior_fraction is not None:
             rows = _certificates.random_part(fitted.n_rows, prior_fraction, self.random_state)
@@ -319,8 +338,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _recipe(self) -> Recipe:
         """What the settings say, once they have been checked: the first word of every kind of fit; subclasses add."""
-        if self.optimizer not in ("evidence", None):
-            raise InvalidProblemError(f"optimizer must be 'evidence' or None, got {self.optimizer!r}.")
+        climbs = self.optimizer if callable(self.optimizer) else None
+        if climbs is None and self.optimizer not in ("evidence", None):
+            raise InvalidProblemError(f"optimizer must be 'evidence', None or a function, got {self.optimizer!r}.")
         if not isinstance(self.n_restarts, Integral) or isinstance(self.n_restarts, bool) or self.n_restarts < 0:
             raise InvalidProblemError(f"n_restarts must be a whole number of at least 0, got {self.n_restarts!r}.")
         if not (isinstance(self.bias, Real) and 0 <= float(self.bias) < np.inf):
@@ -333,11 +353,13 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             engine=self._engine,
             search=search,
             climb=maximise_evidence,
+            optimizer=climbs,
             tunes=self.optimizer is not None,
             n_restarts=self.n_restarts,
             is_weighted=self.class_weight is not None,
             pairwise=self._pairwise,
             takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
+            takes_objects=takes_objects(self.kernel),
             scales_by_rows=self.kernel is None or by_name in ("rbf", "laplacian"),
             max_rank=self._rank_limit,
             n_jobs=self.n_jobs,

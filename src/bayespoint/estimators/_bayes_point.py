@@ -27,6 +27,7 @@ from ..tuning.calibration import power_of, to_the_power
 from ..tuning.climb import Candidate, Model, maximise_evidence
 from ..tuning.priors import weak_hyper_prior
 from ._base import KernelClassifier, named_engine, step_probabilities
+from ._evidence import HasEvidence
 from ._fit import Recipe
 from ._fitted import Fitted
 from ._relevance import FeatureRelevance, relevances
@@ -56,7 +57,7 @@ _ENGINES = {  # names at the border stand for engines with their default setting
 }
 
 
-class BayesPointClassifier(KernelClassifier):
+class BayesPointClassifier(HasEvidence, KernelClassifier):
     """Bayes point machine: a kernel classifier that averages over all classifiers compatible with the labels.
 
     A latent function with a Gaussian process prior decides the label through a step that may be soft (`softness`) and
@@ -87,9 +88,13 @@ class BayesPointClassifier(KernelClassifier):
         the papers' own "gibbs", "classic-billiard", "corners" and "perceptron" (on permutations, for tens of thousands
         of rows; the Gram matrix is never held), or an object of `bayespoint.engines`. The kernel is always chosen with
         expectation propagation; for perceptrons on a sample of 1,000 rows.
-    optimizer : {"evidence"} or None, default="evidence"
+    optimizer : {"evidence"}, callable or None, default="evidence"
         "evidence" maximises the log-evidence over the bias and every free parameter of the kernel, and over `noise`
-        and `softness` where these are "evidence"; None keeps everything as given.
+        and `softness` where these are "evidence"; None keeps everything as given. A function
+        ``optimizer(obj_func, initial_theta, bounds)`` climbs instead, as for
+        `sklearn.gaussian_process.GaussianProcessClassifier`: it minimises ``obj_func(theta)``, which returns the
+        negative of what is maximised and its gradient (``eval_gradient=False``: the value alone), and returns the best
+        theta and the value there.
     hyper_prior : {"weak"} or None, default="weak"
         "weak" adds the log-density of a prior over log-parameters to what is maximised
         (`bayespoint.tuning.weak_hyper_prior` has the figures), so that no ridge of the evidence is without an end; None
@@ -147,6 +152,10 @@ class BayesPointClassifier(KernelClassifier):
     loo_proba_ : ndarray of shape (n_samples, n_classes)
         Leave-one-out class probabilities of the training rows, without refitting (kernel held fixed). Not there for
         draws inside hard walls, which do not tell what a row's absence would change.
+    coef_, coef_std_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Posterior mean and standard deviation of the weights in the units of the columns; linear kernels only.
+    intercept_, intercept_std_ : ndarray of shape (1,) or (n_classes,)
+        The same of the offset.
     n_seen_ : int
         Rows that went into the posterior, where they came in batches (`partial_fit`).
     class_count_ : ndarray of shape (n_classes,)
@@ -199,7 +208,7 @@ class BayesPointClassifier(KernelClassifier):
         softness: float | str = 1.0,
         bias: float = 1.0,
         engine: Any = "ep",
-        optimizer: str | None = "evidence",
+        optimizer: Any = "evidence",
         hyper_prior: str | None = "weak",
         calibration: str | None = "loo",
         max_rank: int | str | None = "auto",

@@ -7,26 +7,46 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.gaussian_process.kernels import DotProduct
 
 from .._core.random import as_generator
+from .._core.scikit import num_samples
 from .._core.typing import Array
 from ..bounds import Certificate, binomial_bound, certify, certify_draws
 from ..bounds._checks import check_sample
 from ..bounds.disintegrated import draw_by_bound
 from ..exceptions import InvalidProblemError
-from ..grams import Landmarks, NaturalGaussian
-from ..grams.views import SHARE, linear_view
+from ..grams import Exact, Landmarks, NaturalGaussian, View
+from ..grams.views import SHARE, linear_view, may_take_landmarks
 from ..posteriors import GaussianPosterior
 from ..problem import Problem
 from ._draw import CertifiedDraw
 from ._fit import Prepared, Recipe, choose, infer_posteriors, prepare, seen_by_prior
 from ._fitted import Fitted
+from ._inputs import Points
 from ._provenance import copied, learned_from
-from ._validation import TrainingSet, weights_of
+from ._validation import TrainingSet, check_training_set, weights_of
 
-__all__ = ["certificate", "certified_draw", "fitted_for", "random_part", "refuse_if_learned", "with_held_out"]
+__all__ = [
+    "certificate",
+    "certified_draw",
+    "check_held_out",
+    "fitted_for",
+    "has_fixed_coordinates",
+    "part_size",
+    "random_part",
+    "refuse_early",
+    "refuse_if_copied",
+    "refuse_if_learned",
+    "with_held_out",
+]
 
+_NOT_GAUSSIAN = "A prior learned on a part of the rows needs Gaussian posteriors: use engine='ep'."
+_NO_COORDINATES = (
+    "No certified draw: a precomputed kernel has no coordinates that new points share; use a kernel of inputs."
+)
 _LANDMARKS = 1000  # at the most, for functions that are drawn
 _ANY = 0.1  # noise or softness of a fit whose posterior nobody will look at
 _OFFER = (
@@ -84,9 +104,7 @@ def certified_draw(
     if not all(isinstance(posterior, GaussianPosterior) for posterior in estimator.fitted_.posteriors):
         raise InvalidProblemError("A certified draw needs Gaussian posteriors: use engine='ep'.")
     if recipe.pairwise:
-        raise InvalidProblemError(
-            "No certified draw: a precomputed kernel has no coordinates that new points share; use a kernel of inputs."
-        )
+        raise InvalidProblemError(_NO_COORDINATES)
     if prior_rows is None:
         model = _by_linear_features(estimator, recipe)
         rows, basis = np.arange(model.fitted_.n_rows), "a prior fixed before the data"
@@ -127,11 +145,11 @@ def _drawn(
 def _by_linear_features(estimator: Any, recipe: Recipe) -> Any:
     """The classifier in coordinates that were fixed before the rows: features of a linear kernel."""
     fitted, engine = estimator.fitted_, estimator._gaussian_engine
-    _refuse_if_seen(fitted)
+    _refuse_if_seen(fitted.prior_saw)
     if fitted.view.has_coordinates:
         return estimator
-    view = linear_view(fitted.kernel, fitted.points.X) if fitted.points.isometry is None else None
-    if view is None or view.saw_rows:
+    view = _fixed_coordinates(fitted.kernel, fitted.points)
+    if view is None:
         raise InvalidProblemError(
             "No certified draw: functions of this prior have no finite coordinates that were fixed before the rows; "
             "pass prior_fraction=0.5, whose rows give landmarks, or use a linear kernel on fewer features than rows."
@@ -140,6 +158,18 @@ def _by_linear_features(estimator: Any, recipe: Recipe) -> Any:
     found = infer_posteriors(recipe, Prepared(whole, fitted.model, fitted.points, engine), fitted.model, view=view)
     known = {"rows": fitted.rows, "is_tuned": fitted.is_tuned, "table": fitted.table}
     return _with(estimator, Fitted.of(found, fitted.points, fitted.classes, **known))
+
+
+def _fixed_coordinates(kernel: Any, points: Points) -> View | None:
+    """Features that no row had a say in: those of a linear kernel, but not of the span of the rows."""
+    view = None if points.isometry is not None else linear_view(kernel, points.X)
+    return None if view is None or view.saw_rows else view
+
+
+def has_fixed_coordinates(classifier: Any, X: Any) -> bool:
+    """Whether functions of a classifier's prior have finite coordinates without a look at the rows."""
+    by_name = isinstance(classifier.kernel, str) and classifier.kernel == "linear"
+    return (by_name or isinstance(classifier.kernel, DotProduct)) and not sparse.issparse(X)
 
 
 def _with(estimator: Any, fitted: Fitted) -> Any:
@@ -187,37 +217,61 @@ def refuse_if_learned(X: Any) -> None:
 
 def random_part(n: int, fraction: Any, rng: Any) -> Any:
     """A share of n rows, chosen without a look at them."""
+    return np.sort(as_generator(rng).permutation(n)[: part_size(n, fraction)])
+
+
+def part_size(n: int, fraction: Any) -> int:
+    """So many rows are a share of n that leaves rows on both sides."""
     size = round(float(fraction) * n) if isinstance(fraction, Real) and 0 < float(fraction) < 1 else 0
     if not 1 <= size < n:
         raise InvalidProblemError(
             "prior_fraction must be a share between 0 and 1 that leaves rows on both sides, such as 0.5, "
             f"got {fraction!r}."
         )
-    return np.sort(as_generator(rng).permutation(n)[:size])
+    return size
+
+
+def refuse_early(classifier: Any, X: Any, y: Any, *, has_prior: bool, draws: bool) -> None:
+    """Raise, before anything is fitted, for settings that no such certificate can be had of."""
+    recipe = classifier._recipe()
+    data = check_training_set(clone(classifier), X, y, None, recipe)
+    model = recipe.model(data)
+    engine = recipe.engine(model, data)
+    if (has_prior or draws) and (engine.is_exact or engine.wants_rows):
+        raise InvalidProblemError(_NOT_GAUSSIAN)
+    if draws and recipe.pairwise:
+        raise InvalidProblemError(_NO_COORDINATES)
+    if not has_prior:
+        limited = not recipe.pairwise and may_take_landmarks(len(data.y), recipe.max_rank)
+        view = Landmarks if limited and linear_view(model.kernel, data.X) is None else Exact
+        _refuse_if_seen(seen_by_prior(recipe, model, view))
+
+
+def check_held_out(X_test: Any, y_test: Any) -> None:
+    """Both or none, of one length."""
+    if (X_test is None) != (y_test is None):
+        raise InvalidProblemError("A held-out set needs both X_test and y_test.")
+    if X_test is not None and np.shape(y_test) != (rows := num_samples(X_test),):
+        raise InvalidProblemError(f"y_test must hold {rows} labels, one for each row of X_test.")
 
 
 def with_held_out(result: Certificate, X_test: Any, y_test: Any) -> Certificate:
     """The same with the bound of a test set, if there is one."""
-    if X_test is None and y_test is None:
+    check_held_out(X_test, y_test)
+    if X_test is None:
         return result
-    if X_test is None or y_test is None:
-        raise InvalidProblemError("A held-out set needs both X_test and y_test.")
     predicted, y = result.classifier.predict(X_test), np.asarray(y_test)
-    if y.shape != predicted.shape:
-        raise InvalidProblemError(f"y_test must hold {len(predicted)} labels, one for each row of X_test.")
     return replace(result, held_out=binomial_bound(int(np.sum(predicted != y)), len(y), result.delta))
 
 
-def _refuse_if_seen(fitted: Fitted) -> None:
-    if fitted.prior_saw:
-        raise InvalidProblemError(
-            f"No certificate: {fitted.prior_saw} on the rows that the bound would rest on; {_OFFER}."
-        )
+def _refuse_if_seen(reason: str | None) -> None:
+    if reason is not None:
+        raise InvalidProblemError(f"No certificate: {reason} on the rows that the bound would rest on; {_OFFER}.")
 
 
 def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate:
     fitted = estimator.fitted_
-    _refuse_if_seen(fitted)
+    _refuse_if_seen(fitted.prior_saw)
     posteriors = fitted.posteriors
     basis = "a prior fixed before the data"
     if choices > 1:
@@ -247,7 +301,7 @@ def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any,
     """Kernel and centre from some rows, posterior from all of them, bound on the others."""
     fitted = estimator.fitted_
     if not all(isinstance(posterior, GaussianPosterior) for posterior in fitted.posteriors):
-        raise InvalidProblemError("A prior learned on a part of the rows needs Gaussian posteriors: use engine='ep'.")
+        raise InvalidProblemError(_NOT_GAUSSIAN)
     n = fitted.n_rows
     basis = f"a prior learned on {len(rows)} of {n} rows, the bound is on the others"
     if choices > 1:

@@ -65,9 +65,11 @@ class Recipe:
     linear_from: int = 1000  # rows from which a linear kernel is worked on by its features, if these are few
     climbs_on_sample: bool = False  # whether the kernel is chosen on a sample where there are many rows
     takes_tables: bool = False  # whether nominal columns are welcome
+    takes_objects: bool = False  # whether the kernel takes anything but vectors
     takes_gaps: bool = False  # whether missing values are
     members: Callable[[TrainingSet, Model], list[Model]] | None = None  # models to mix, where there are to be several
     probabilities: Callable[[Model, Latent], Array] | None = None  # of the classes, from moments of the latent
+    optimizer: Callable[..., Any] | None = None  # what climbs, if a user brings it
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
 
     stages: tuple[int, ...] = (100, 200)  # landmarks to climb the evidence by, one after the other
@@ -121,7 +123,7 @@ def choose(
     approximate = ready.engine if isinstance(ready.engine, EP) else EP()
     weights, stages = ready.data.weights, stages or recipe.stages
     options: dict[str, Any] = {"engine": approximate, "n_restarts": recipe.n_restarts, "rng": rng}
-    options |= {"n_jobs": recipe.n_jobs, "on_iteration": on_iteration}
+    options |= {"n_jobs": recipe.n_jobs, "on_iteration": on_iteration, "optimizer": recipe.optimizer}
     best = _climb(recipe, ready, ready.data.own_weights, stages, options)
     if not recipe.is_weighted or weights is None:
         return best
@@ -311,7 +313,7 @@ def conclude(recipe: Recipe, ready: Prepared, found: Candidate) -> Fitted:
     )
 
 
-def seen_by_prior(recipe: Recipe, model: Model, view: View) -> str | None:
+def seen_by_prior(recipe: Recipe, model: Model, view: View | type[View]) -> str | None:
     """Why the prior of a fitted model is not independent of its training rows, if it is not."""
     if recipe.tunes and model.kernel.n_dims > 0:
         return "the kernel was tuned"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from .._core.objects import Objects
 from .._core.random import as_generator
 from .._core.threads import blas_threads_for, workers
 from .._core.typing import Array
@@ -146,6 +147,11 @@ class Fitted:
         """Whether inputs may have missing values."""
         shape = self.model.kernel.k1
         return isinstance(shape, OnFeatures) and bool(shape.features.takes_gaps)
+
+    @property
+    def takes_objects(self) -> bool:
+        """Whether inputs are anything but vectors."""
+        return isinstance(self.points.X, Objects)
 
     @property
     def n_rows(self) -> int:

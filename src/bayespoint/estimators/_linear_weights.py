@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from .._core.typing import Array
-from ..kernels import kernel_values, linear_features
+from ..grams import NewPoints
+from ..grams.rows import stacked
+from ..kernels import Features, kernel_values, linear_features, spectral_leaf
+from ..kernels.tables import without_features
+from ..posteriors import GaussianPosterior
 from ._fitted import Fitted
 
-__all__ = ["FeatureConfidence", "LinearWeights"]
+__all__ = ["FeatureConfidence", "LinearWeights", "ShowsWeights"]
+
+_STEPS = 256  # features looked at together
 
 
 class FeatureConfidence(NamedTuple):
@@ -34,49 +43,138 @@ class FeatureConfidence(NamedTuple):
 
 
 class LinearWeights(NamedTuple):
-    """The Gaussian over functions of a linear kernel as one over weights of the features and an offset."""
+    """The posterior over functions of a linear kernel as one over weights of the features and an offset.
+
+    Functions are looked at where they start and a step of one unit along each feature from there.
+    """
 
     fitted: Fitted
+    start: Array
+    unit: Array
+    decides: Callable[[NewPoints], Array] | None = None  # the functions at points, a column each; means by default
 
     @classmethod
-    def of(cls, fitted: Fitted) -> LinearWeights:
-        """Of a linear kernel on dense features; nothing else has weights."""
-        if linear_features(fitted.kernel, np.ones((1, 1))) is None or fitted.points.isometry is not None:
-            raise AttributeError("Weights are there for a linear kernel on dense features only.")
-        return cls(fitted)
+    def of(cls, fitted: Fitted, decides: Callable[[NewPoints], Array] | None = None) -> LinearWeights:
+        """Of a linear kernel, on features as they come or shifted and scaled; nothing else has weights."""
+        kernel, features = without_features(fitted.kernel)
+        n_features = fitted.points.as_given.shape[1] if hasattr(fitted.points.as_given, "shape") else 0
+        if n_features and linear_features(kernel, np.ones((1, n_features))) is not None and not spectral_leaf(kernel):
+            if fitted.alternatives:
+                raise AttributeError("Several kernels decide together: ask one of members_ for its weights.")
+            if features is None:
+                return cls(fitted, np.zeros(n_features), np.ones(n_features), decides)
+            if isinstance(features, Features) and (units := features.units) is not None:
+                return cls(fitted, *units, decides)
+        raise AttributeError("Weights are there for a linear kernel of numbers only.")
 
     @property
     def mean(self) -> Array:
-        """Mean of the weights; a row each for several classes."""
-        latents = self._latents()
-        return self._squeezed([latent.mean[1:] - latent.mean[0] for latent in latents])
+        """Mean of the weights; a row for each posterior."""
+        return self._moments()[0]
 
     @property
-    def intercept(self) -> Any:
-        """Mean of the offset."""
-        return self._squeezed([float(latent.mean[0]) for latent in self._latents()])
+    def intercept(self) -> Array:
+        """Mean of the offset; one for each posterior."""
+        return self._moments()[1]
+
+    def _moments(self) -> tuple[Array, Array]:
+        first = self._values(self.start[None, :])[:, 0]
+        parts = [self._values(self._steps(some)) for some in self._some()]
+        weights = (np.concatenate(parts, axis=1) - first[:, None]) / self.unit
+        return weights, first - weights @ self.start
+
+    def _values(self, X: Any) -> Array:
+        new = self.fitted.at(self.fitted.points.transform(X))
+        if self.decides is not None:
+            return self.decides(new).T
+        return np.stack([posterior.at(new).mean for posterior in self.fitted.posteriors])
+
+    @property
+    def deviations(self) -> tuple[Array, Array]:
+        """Standard deviations of the weights, a row for each posterior, and of the offsets."""
+        weights, offsets = [], []
+        for k in range(len(self.fitted.posteriors)):
+            parts = [self._covariance(some, k) for some in self._some()]
+            weights.append(np.concatenate([np.diagonal(part)[1:] for part in parts]))
+            offsets.append(parts[0][0, 0] if not self.start.any() else self._offset_variance(k))
+        return np.sqrt(np.maximum(weights, 0.0)), np.sqrt(np.maximum(offsets, 0.0))
 
     @property
     def covariance(self) -> Array:
-        """Covariance of the weights."""
-        new = self._units()
-        return self._squeezed([_without_offset(p.gaussian.jointly_at(new)[1]) for p in self.fitted.posteriors])
+        """Covariance of the weights, for each posterior."""
+        every = np.arange(len(self.start))
+        return np.stack([self._covariance(every, k)[1:, 1:] for k in range(len(self.fitted.posteriors))])
 
-    def _units(self) -> Any:
-        """The origin, then a step along each feature."""
-        units = np.eye(self.fitted.view.X.shape[1] + 1)[:, 1:]
-        return self.fitted.at(units).together(kernel_values(self.fitted.kernel, units))  # type: ignore[attr-defined]
+    def _covariance(self, some: Any, k: int) -> Array:
+        """Of the function where it starts, and of some weights."""
+        X = stacked(self.start[None, :], self._steps(some))
+        points, posterior = self.fitted.points, self.fitted.posteriors[k]
+        if not isinstance(posterior, GaussianPosterior):
+            raise AttributeError("Draws do not tell how weights go together: fit with engine='ep'.")
+        prior = kernel_values(self.fitted.kernel, points.among_themselves(X))
+        new = self.fitted.at(points.transform(X)).together(prior)  # type: ignore[attr-defined]
+        change = np.diag(np.r_[1.0, 1 / self.unit[some]])
+        change[1:, 0] = -1 / self.unit[some]
+        found: Array = change @ posterior.gaussian.jointly_at(new)[1] @ change.T
+        return found
 
-    def _latents(self) -> list[Any]:
-        new = self._units()
-        return [posterior.at(new).latent for posterior in self.fitted.posteriors]
+    def _offset_variance(self, k: int) -> float:
+        away = np.r_[1.0, -self.start]
+        return float(away @ self._covariance(np.arange(len(self.start)), k) @ away)
 
-    def _squeezed(self, values: list[Any]) -> Any:
-        return values[0] if len(self.fitted.classes) == 2 else np.stack(values)
+    @property
+    def _is_sparse(self) -> bool:
+        return sparse.issparse(self.fitted.points.as_given)
+
+    def _some(self) -> list[Any]:
+        every = np.arange(len(self.start))
+        return [every[first : first + _STEPS] for first in range(0, len(every), _STEPS)]
+
+    def _steps(self, some: Any) -> Any:
+        """Points one unit along some of the features."""
+        if self._is_sparse:  # which starts at zero
+            ones = np.ones(len(some))
+            return sparse.csr_array((ones, (np.arange(len(some)), some)), shape=(len(some), len(self.start)))
+        steps = np.tile(self.start, (len(some), 1))
+        steps[np.arange(len(some)), some] += self.unit[some]
+        return steps
 
 
-def _without_offset(covariance: Array) -> Array:
-    """Covariance of the differences from the first value."""
-    rest = covariance[1:] - covariance[:1]
-    differences: Array = rest[:, 1:] - rest[:, :1]
-    return differences
+class ShowsWeights:
+    """What classifiers of linear kernels show of their weights, in the units of the features.
+
+    These are the weights of the posterior mean, as one function; deviations are those of the posterior.
+    """
+
+    fitted_: Fitted
+
+    @property
+    def coef_(self) -> Array:
+        """Mean of the weights, of shape (1, n_features) or (n_classes, n_features); linear kernels only."""
+        return _read_only(self._linear_weights.mean)
+
+    @property
+    def intercept_(self) -> Array:
+        """Mean of the offset, of shape (1,) or (n_classes,); linear kernels only."""
+        return _read_only(self._linear_weights.intercept)
+
+    @property
+    def coef_std_(self) -> Array:
+        """Posterior standard deviations of the weights, in the shape of `coef_`."""
+        return _read_only(self._linear_weights.deviations[0])
+
+    @property
+    def intercept_std_(self) -> Array:
+        """Posterior standard deviations of the offset, in the shape of `intercept_`."""
+        return _read_only(self._linear_weights.deviations[1])
+
+    @property
+    def _linear_weights(self) -> LinearWeights:
+        check_is_fitted(self)
+        return LinearWeights.of(self.fitted_)
+
+
+def _read_only(values: Array) -> Array:
+    """A change to what is shown would not change what is predicted."""
+    values.flags.writeable = False
+    return values

@@ -27,7 +27,7 @@ from ._base import KernelClassifier, step_probabilities
 from ._callbacks import Watch
 from ._fit import Prepared, Recipe, infer_posteriors
 from ._fitted import Fitted
-from ._linear_weights import FeatureConfidence, LinearWeights
+from ._linear_weights import FeatureConfidence
 from ._validation import TrainingSet
 
 __all__ = ["GaussianMarginClassifier"]
@@ -100,10 +100,12 @@ class GaussianMarginClassifier(KernelClassifier):
         Whether the problem was not convex, so that another start may find a better one.
     kernel_, bias_, likelihood_
         Kernel with its variance, prior standard deviation of the offset, and likelihood in use.
+    coef_, coef_std_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Mean and standard deviation of the weights; linear kernels only.
+    intercept_, intercept_std_ : ndarray of shape (1,) or (n_classes,)
+        Mean and standard deviation of the offset; linear kernels only.
     mean_ : ndarray of shape (n_features,) or (n_classes, n_features)
-        Mean of the weights; linear kernels only.
-    intercept_ : float or ndarray of shape (n_classes,)
-        Mean of the offset; linear kernels only.
+        The means again, without the first axis for two classes: the paper's mu.
     covariance_ : ndarray of shape (n_features, n_features) or (n_classes, n_features, n_features)
         Covariance of the weights; linear kernels only, made when first asked for.
 
@@ -259,17 +261,15 @@ class GaussianMarginClassifier(KernelClassifier):
     @property
     def mean_(self) -> Array:
         """Mean of the weights."""
-        return LinearWeights.of(self._require_fit()).mean
-
-    @property
-    def intercept_(self) -> Any:
-        """Mean of the offset."""
-        return LinearWeights.of(self._require_fit()).intercept
+        return self._squeezed(self._linear_weights.mean)
 
     @property
     def covariance_(self) -> Array:
         """Covariance of the weights."""
-        return LinearWeights.of(self._require_fit()).covariance
+        return self._squeezed(self._linear_weights.covariance)
+
+    def _squeezed(self, values: Array) -> Array:
+        return values[0] if len(self.classes_) == 2 else values
 
     def feature_confidences(self, feature_names: Any = None) -> list[FeatureConfidence]:
         """Features of a linear machine of two classes by how sure their weights are, the surest first.
@@ -292,10 +292,10 @@ class GaussianMarginClassifier(KernelClassifier):
         >>> model.feature_confidences(["noise", "signal", "more noise"])[0].name
         'signal'
         """
-        weights = LinearWeights.of(self._require_fit())
+        self._require_fit()
         if len(self.classes_) > 2:
             raise InvalidProblemError("Feature confidences are for two classes: fit one class against the rest.")
-        mean, sd = weights.mean, np.sqrt(np.diagonal(weights.covariance))
+        mean, sd = self.coef_[0], self.coef_std_[0]
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(mean))])
         if len(feature_names) != len(mean):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Iterable
 from math import gcd
@@ -11,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
+from .._core.objects import Objects
 from .._core.typing import Array
 
 __all__ = ["copied", "learned_from"]
@@ -41,14 +43,19 @@ def copied(X: Any, labels: Any) -> str | None:
 
 
 def _as_bytes(X: Any) -> Iterable[bytes]:
-    """Rows as keys: equal if and only if their numbers are."""
+    """Rows as keys: equal if and only if their numbers are; objects, if they look the same inside."""
+    if isinstance(X, Objects):
+        return (pickle.dumps(one) for one in X)
     if sparse.issparse(X):
         rows = sparse.csr_array(X, copy=True)
         rows.sum_duplicates()
         rows.eliminate_zeros()
         ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
         return (rows.indices[i:j].tobytes() + rows.data[i:j].tobytes() for i, j in ends)
-    return ((row + 0.0).tobytes() for row in np.asarray(X))  # minus zero is zero
+    rows = np.asarray(X)
+    if rows.dtype.kind not in "fiub":  # text among numbers
+        return (repr(row.tolist()).encode() for row in rows)
+    return ((row + 0.0).tobytes() for row in rows)  # minus zero is zero
 
 
 def learned_from(X: Any) -> str | None:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import log_expit, logsumexp
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation
+from sklearn.svm import SVC
 
 from .. import readouts
 from .._core.random import as_generator
 from .._core.typing import Array, RandomState
-from ..exceptions import InvalidProblemError
+from ..exceptions import EmptyVersionSpaceError, InvalidProblemError
 from ..grams import NewPoints
 from ..kernels import amplitude, make_kernel, with_bias
-from ..likelihoods import Hinge
+from ..likelihoods import Hinge, Step
 from ..posteriors import Latent
-from ..problem import Weights
+from ..problem import Problem, Weights
 from ..tuning.averaging import plausible_candidates
 from ..tuning.climb import Candidate, Model, is_no_better_than_a_coin, maximise_evidence
 from ._base import KernelClassifier, named_engine
-from ._fit import Recipe
+from ._callbacks import Watch
+from ._evidence import HasEvidence
+from ._fit import Prepared, Recipe, search
 from ._fitted import Fitted
+from ._linear_weights import LinearWeights
 from ._validation import TrainingSet, check_inputs
 
 if TYPE_CHECKING:
@@ -32,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BayesianSVC"]
 
+_OF_SVC = ("C", "kernel", "degree", "gamma", "coef0", "class_weight", "random_state")
+_FREE_OFFSET = 1000.0  # prior standard deviation next to which an offset costs nothing
+_HARD = 1e10  # C of the hinge that stands for an infinite one: figures at 1e8 are the same to 1e-6
 _ENGINES = {  # names at the border stand for engines with their default settings
     "ep": "EP",
     "laplace": "Laplace",
@@ -41,7 +48,7 @@ _ENGINES = {  # names at the border stand for engines with their default setting
 }
 
 
-class BayesianSVC(KernelClassifier):
+class BayesianSVC(HasEvidence, KernelClassifier):
     """Support vector machine as a probabilistic model: class probabilities, evidence, hyper-parameters without a grid.
 
     The machine is the maximum of a posterior over functions with a Gaussian process prior and the likelihood
@@ -51,7 +58,8 @@ class BayesianSVC(KernelClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the hinge loss; ``1 / C`` is a noise level. With an optimizer where the search starts.
+        Weight of the hinge loss; ``1 / C`` is a noise level. With an optimizer where the search starts. Infinity is
+        the machine of largest margin, for labels that the kernel can separate.
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or Kernel, default="rbf"
         As for `sklearn.svm.SVC`; or a kernel of `sklearn.gaussian_process.kernels`, taken as it is.
     degree : int, default=3
@@ -66,8 +74,10 @@ class BayesianSVC(KernelClassifier):
     probability : {"average", "mean", "map"}, default="average"
         Class probabilities averaged over the posterior (33), at its mean (36), or at the support vector machine
         itself (37); `predict` follows.
-    optimizer : {"evidence"} or None, default=None
-        "evidence" chooses C, bias and every free parameter of the kernel, its amplitude included.
+    optimizer : {"evidence"}, callable or None, default=None
+        "evidence" chooses C, bias and every free parameter of the kernel, its amplitude included. A function
+        ``optimizer(obj_func, initial_theta, bounds)`` climbs the naive evidence as
+        `sklearn.gaussian_process.GaussianProcessClassifier` has it do.
     evidence : {"conditional", "joint", "naive"}, default="conditional"
         Which evidence the optimizer maximises: given the inputs (25), with a proxy for the inputs' own (30), or not
         normalised, which leads to a C that is too small.
@@ -111,8 +121,19 @@ class BayesianSVC(KernelClassifier):
         Training rows with a weight in the support vector machine.
     n_support_ : ndarray of shape (n_classes,)
         How many of them each class has.
+    support_vectors_ : array or sparse matrix of shape (n_SV, n_features)
+        These rows; empty for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, n_SV) or (n_classes, n_SV)
         Their signed weights.
+    n_iter_ : ndarray of shape (1,) or (n_classes,)
+        Rounds that the support vector machine of each class took.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the features: of the support vector machine with ``probability="map"``, else of the posterior mean;
+        linear kernels only.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        The offset of the same function, for any kernel.
+    coef_std_, intercept_std_ : ndarray
+        Posterior standard deviations of both; linear kernels only.
     loo_proba_ : ndarray of shape (n_samples, n_classes)
         Leave-one-out class probabilities of the training rows, by the best hyper-parameters.
     members_ : list of BayesianSVC
@@ -155,7 +176,7 @@ class BayesianSVC(KernelClassifier):
         bias: float = 1.0,
         *,
         probability: str = "average",
-        optimizer: str | None = None,
+        optimizer: Any = None,
         evidence: str = "conditional",
         engine: Any = "ep",
         n_restarts: int = 0,
@@ -183,6 +204,47 @@ class BayesianSVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def from_svc(cls, svc: SVC, **settings: Any) -> Self:
+        """The same machine, unfitted, from the settings of scikit-learn's; fitted or not, it is only read.
+
+        Decisions are those of the support vector machine itself (``probability="map"``), unless `svc` was to give
+        probabilities. The offset is next to free (``bias=1000``). What is about the way to the solution and not about
+        the solution (`tol`, `max_iter`, `shrinking`, `cache_size`) has no counterpart, and several classes are solved
+        one against the rest rather than in pairs.
+
+        Parameters
+        ----------
+        svc : sklearn.svm.SVC
+            Its `C`, `kernel`, `degree`, `gamma`, `coef0`, `class_weight` and `random_state` are taken over.
+        **settings
+            Settings of `BayesianSVC` that are to be others.
+
+        Returns
+        -------
+        BayesianSVC
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from sklearn.svm import SVC
+        >>> from bayespoint import BayesianSVC
+        >>> X, y = make_moons(100, noise=0.2, random_state=0)
+        >>> svc = SVC(C=2.0).fit(X, y)
+        >>> model = BayesianSVC.from_svc(svc).fit(X, y)
+        >>> bool((model.predict(X) == svc.predict(X)).all())
+        True
+        >>> BayesianSVC.from_svc(svc, probability="average").fit(X, y).predict_proba(X[:1]).round(1)
+        array([[1., 0.]])
+        """
+        if not isinstance(svc, SVC):
+            raise InvalidProblemError(f"from_svc takes a sklearn.svm.SVC, got {type(svc).__name__}.")
+        if svc.kernel == "sigmoid":
+            raise InvalidProblemError("A sigmoid is no valid kernel: choose another for the SVC.")
+        taken = {name: getattr(svc, name) for name in _OF_SVC}
+        probability = "average" if svc.probability is True else "map"
+        return cls(**{**taken, "bias": _FREE_OFFSET, "probability": probability, **settings})
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the averaged probability, or the latent function at the posterior mean or the SVM.
@@ -272,7 +334,7 @@ class BayesianSVC(KernelClassifier):
     def _model(self, data: TrainingSet) -> Model:
         tuned = self.optimizer is not None
         kernel = with_bias(self._kernel(data.X, data.own_weights), float(self.bias), tuned=tuned)
-        return Model(kernel, Hinge(float(self.C)), ("C",) if tuned else ())
+        return Model(kernel, Hinge(min(float(self.C), _HARD)), ("C",) if tuned else ())
 
     def _kernel(self, X: Any, weights: Weights | None) -> Any:
         """The kernel of scikit-learn's machine, with an amplitude of one in front that an optimizer may change."""
@@ -313,8 +375,10 @@ class BayesianSVC(KernelClassifier):
 
     def _recipe(self) -> Recipe:
         recipe = super()._recipe()
-        if not isinstance(self.C, Real) or not 0 < float(self.C) < np.inf:
-            raise InvalidProblemError(f"C must be a finite number above 0, got {self.C!r}.")
+        if not isinstance(self.C, Real) or not float(self.C) > 0:
+            raise InvalidProblemError(f"C must be a number above 0, got {self.C!r}.")
+        if self._is_hard and self.optimizer is not None:
+            raise InvalidProblemError("An optimizer chooses C, and cannot start at infinity: give a finite C.")
         if self.probability not in ("average", "mean", "map"):
             raise InvalidProblemError(f"probability must be 'average', 'mean' or 'map', got {self.probability!r}.")
         if self.evidence not in ("conditional", "joint", "naive"):
@@ -330,6 +394,7 @@ class BayesianSVC(KernelClassifier):
         return replace(
             recipe,
             climb=self._climb,
+            search=_search_hard if self._is_hard else recipe.search,
             scales_by_rows=named and isinstance(self.gamma, str) and self.gamma == "scale",
             climbs_on_sample=self.evidence != "naive",  # draws of the normaliser take all labels at once
         )
@@ -361,6 +426,39 @@ class BayesianSVC(KernelClassifier):
                 best = svm_tuning.normalise(best, *args, kind=self.evidence, rng=rng)
         return replace(best, alternatives=plausible_candidates(best, *args, rng=rng) if self.average else ())
 
+    @property
+    def _is_hard(self) -> bool:
+        return float(self.C) == np.inf
+
+    @property
+    def support_vectors_(self) -> Any:
+        """Training rows with a weight in the support vector machine."""
+        rows = self._require_fit().points.as_given
+        return np.empty((0, 0)) if self._pairwise else rows[self._support]
+
+    @property
+    def intercept_(self) -> Array:
+        """The offset of the support vector machine, or of the posterior mean."""
+        fitted = self._require_fit()
+        try:
+            return super().intercept_
+        except AttributeError:
+            if fitted.alternatives or not fitted.view.is_exact:
+                raise
+        if self.probability == "map":
+            return self.bias_**2 * self.dual_coef_.sum(axis=1)
+        return self.bias_**2 * np.array([posterior.mean_weights.sum() for posterior in fitted.posteriors])
+
+    @property
+    def _linear_weights(self) -> LinearWeights:
+        return LinearWeights.of(self._require_fit(), self._machine if self.probability == "map" else None)
+
+    @property
+    def _support(self) -> Any:
+        """Support vectors among the training rows of positive weight."""
+        rows = self._require_fit().rows
+        return self.support_ if rows is None else np.searchsorted(rows.kept, self.support_)
+
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
         from ..engines.svm import support_vectors  # compiles
 
@@ -372,11 +470,12 @@ class BayesianSVC(KernelClassifier):
         if len(classes) > 2:
             codes = np.argmax([posterior.problem.y[support] for posterior in posteriors], axis=0)
         assert isinstance(fitted.model.likelihood, Hinge)
-        C = fitted.model.likelihood.C
+        C = np.inf if self._is_hard else fitted.model.likelihood.C
         return attributes | {
             "C_": C,
             "noise_level_": 1 / C,
-            "support_": support,
+            "n_iter_": np.array([machine.rounds for machine in machines]),
+            "support_": support if fitted.rows is None else fitted.rows.kept[support],
             "n_support_": np.bincount(codes, minlength=len(classes)),
             "dual_coef_": signed[:, support],
         }
@@ -390,8 +489,13 @@ class BayesianSVC(KernelClassifier):
         fitted = self._require_fit()
         if self.probability != "map":
             return np.atleast_2d(self.latent(X).mean.T).T
-        gram, weights = fitted.posteriors[0].problem.gram, self.dual_coef_.T
-        return fitted.read(check_inputs(self, X), lambda new: (gram.expansion(new, self.support_, weights),))[0]
+        return fitted.read(check_inputs(self, X), lambda new: (self._machine(new),))[0]
+
+    def _machine(self, new: NewPoints) -> Array:
+        """The support vector machine of each class at new points."""
+        gram: Any = self.fitted_.posteriors[0].problem.gram
+        found: Array = gram.expansion(new, self._support, self.dual_coef_.T)
+        return found
 
     def _average(self, X: Any) -> tuple[Array, Array]:
         """Log-probabilities of each posterior's positive and negative class, averaged over the posterior."""
@@ -417,6 +521,20 @@ class BayesianSVC(KernelClassifier):
             return _normalised(*(self.likelihood_.log_probability(sign * mean, variance) for sign in (1, -1)))
         log_odds = self.likelihood_.log_odds(mean)
         return _normalised(log_expit(log_odds), log_expit(-log_odds))
+
+
+def _search_hard(recipe: Recipe, ready: Prepared, watch: Watch) -> Candidate:
+    """As for any other, once it is clear that the labels can be separated (BPM 14)."""
+    gram = recipe.view(ready.model.kernel, ready.points.X, ready.engine).gram(ready.model.kernel)
+    for y in ready.data.targets:
+        try:
+            Problem(gram, y, Step(), check=False).raise_if_empty()
+        except EmptyVersionSpaceError:
+            raise EmptyVersionSpaceError(
+                "C=inf asks for a function with all training labels as its signs, and this kernel has none: give a "
+                "finite C, or another kernel."
+            ) from None
+    return search(recipe, ready, watch)
 
 
 def _normalised(up: Array, down: Array) -> Array:

@@ -12,9 +12,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_X_y, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, check_X_y, validate_data
 
-from .._core.scikit import check_sample_weight
+from .._core.objects import Objects, are_objects
+from .._core.scikit import check_sample_weight, check_y, num_samples
 from .._core.typing import Array, Matrix
 from ..problem import Weights
 from ._tables import Table, is_frame, refuse_text
@@ -89,9 +90,12 @@ def check_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, recip
     """
     pairwise = recipe.pairwise
     table = Table.of(X) if recipe.takes_tables and is_frame(X) else None
-    X, y = _validated(estimator, X, y, table=table, takes_gaps=recipe.takes_gaps, reset=True)
+    if recipe.takes_objects and are_objects(X):
+        X, y = _objects(estimator, X, y)
+    else:
+        X, y = _validated(estimator, X, y, table=table, takes_gaps=recipe.takes_gaps, reset=True)
+        X = _check_size(X, pairwise)
     check_classification_targets(y)
-    X = _check_size(X, pairwise)
     n = X.shape[0]
     if pairwise and X.shape[1] != n:
         raise ValueError(
@@ -111,7 +115,7 @@ def check_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, recip
         weights = None if weights is None else weights[kept]
         X = X[kept][:, kept] if pairwise else X[kept]
     product = weights_of(estimator.class_weight, classes[codes], weights)
-    if not pairwise:
+    if not pairwise and not isinstance(X, Objects):
         _check_features(X, in_units=not recipe.takes_gaps)
     return TrainingSet(X, codes, classes, product, kept, n, weights, table)
 
@@ -131,6 +135,17 @@ def _validated(
     if is_frame(X):
         refuse_text(X)
     return validate_data(estimator, X, y, reset=reset, **form)
+
+
+def _objects(estimator: Any, X: Any, y: Any) -> tuple[Objects, Any]:
+    """Inputs as they are, with their labels; they have no columns to count."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    X, y = Objects(X), check_y(y)
+    check_consistent_length(X, y)
+    for name in ("n_features_in_", "feature_names_in_"):
+        vars(estimator).pop(name, None)
+    return X, y
 
 
 def check_classes(classes: Any, known: Any) -> Any:
@@ -165,9 +180,13 @@ def check_batch(
         table, takes_gaps = Table.of(X) if recipe.takes_tables and is_frame(X) else None, recipe.takes_gaps
     else:
         table, takes_gaps = so_far.table, so_far.takes_gaps
-    X, y = _validated(estimator, X, y, table=table, takes_gaps=takes_gaps, reset=so_far is None)
+    takes_objects = recipe is not None and recipe.takes_objects if so_far is None else so_far.takes_objects
+    if takes_objects and (so_far is not None or are_objects(X)):
+        X, y = _objects(estimator, X, y)
+    else:
+        X, y = _validated(estimator, X, y, table=table, takes_gaps=takes_gaps, reset=so_far is None)
+        X = _check_size(X, pairwise=False)
     check_classification_targets(y)
-    X = _check_size(X, pairwise=False)
     strange = ~np.isin(y, classes)
     if strange.any():
         raise ValueError(f"y has the label {y[strange][0]!r}, which is not among the declared classes {list(classes)}.")
@@ -208,6 +227,10 @@ def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weight
 def check_inputs(estimator: Any, X: Any) -> Matrix:
     """Validate inputs of a fitted estimator."""
     fitted = estimator.fitted_
+    if fitted.takes_objects:
+        if num_samples(X) < 1:
+            raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {estimator!r}.")
+        return Objects(X)
     X = _validated(estimator, X, table=fitted.table, takes_gaps=fitted.takes_gaps, reset=False)
     return _check_size(X, estimator._pairwise)
 

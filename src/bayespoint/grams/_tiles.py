@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation, Kernel, Product, Sum
 
+from .._core.objects import Objects
 from .._core.typing import Array, Matrix
 from ..kernels import kernel_values
 
@@ -159,6 +160,8 @@ class Values(Tiling):
 
 def tiling(kernel: Kernel, X: Matrix) -> type[Products | Values]:
     """How to compute values of a kernel at such inputs."""
+    if isinstance(X, Objects):
+        return Values
     if sparse.issparse(X):
         kind: type[Products] = Sparse
     else:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 
+from .._core.objects import Objects
 from .._core.threads import workers
 from .._core.typing import Array, Matrix
 from ..exceptions import InvalidProblemError
@@ -51,6 +52,8 @@ class KernelRows(ByValues):
 
     def __post_init__(self) -> None:
         X = self.X
+        if isinstance(X, Objects):
+            return
         X = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or not np.isfinite(X.data if sparse.issparse(X) else X).all():
             raise InvalidProblemError("Inputs must be a finite matrix, one row a point.")
@@ -177,6 +180,8 @@ class RowPoints:
 
     def __post_init__(self) -> None:
         Z = self.Z
+        if isinstance(Z, Objects):
+            return
         object.__setattr__(self, "Z", sparse.csr_array(Z) if sparse.issparse(Z) else np.asarray(Z, dtype=np.float64))
 
     def __len__(self) -> int:
@@ -229,7 +234,9 @@ class RowPoints:
 
 
 def stacked(X: Matrix, Z: Matrix) -> Matrix:
-    """Rows of one matrix above those of another, either of them sparse or not."""
+    """Rows of one matrix above those of another, either of them sparse or not; objects after others."""
+    if isinstance(X, Objects):
+        return Objects([*X, *Z])
     if sparse.issparse(X) or sparse.issparse(Z):
         return sparse.vstack([sparse.csr_array(X), sparse.csr_array(Z)], format="csr")
     return np.concatenate([X, Z])

@@ -16,6 +16,11 @@ class AroundKernel(Kernel):
 
     kernel: Kernel
 
+    @property
+    def requires_vector_input(self) -> bool:
+        """Whether the inner kernel does."""
+        return bool(self.kernel.requires_vector_input)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of this kernel and, with `deep`, of the inner one."""
         params: dict[str, Any] = super().get_params(deep=False)

@@ -182,6 +182,15 @@ class Features:
             found[:, place : place + len(parts)] = np.transpose(parts)
         return found.astype(np.float32).astype(np.float64)
 
+    @property
+    def units(self) -> tuple[Array, Array] | None:
+        """Where each column starts and the unit it is measured in, if they are shifted and scaled and no more."""
+        if any(kind != "number" for kind in self.kinds) or self._others:
+            return None
+        starts, units = np.zeros(len(self._columns)), np.ones(len(self._columns))
+        columns, _, starts[columns], units[columns] = self._plain
+        return starts, units
+
     def __deepcopy__(self, memo: Any) -> Features:
         return self  # nothing changes it, and kernels are cloned at every step of a search
 

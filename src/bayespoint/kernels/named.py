@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern, Sum
+from sklearn.gaussian_process.kernels import RBF, CompoundKernel, ConstantKernel, DotProduct, Kernel, Matern, Sum
 
 from .._core.typing import Array, Matrix
 from ..exceptions import InvalidProblemError
 from .objects import CallableKernel, Precomputed, amplitude
 from .portfolio import table_kernel
 
-__all__ = ["make_kernel", "with_bias"]
+__all__ = ["make_kernel", "takes_objects", "with_bias"]
 
 _BIAS_BOUNDS = (1e-4, 1e4)  # of the squared bias
 
@@ -47,6 +47,10 @@ def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None, nominal: S
     >>> make_kernel("linear", np.eye(3))
     1**2 * DotProduct(sigma_0=0)
     """
+    if isinstance(kernel, CompoundKernel):
+        raise InvalidProblemError(
+            "kernel cannot be a CompoundKernel, which is several kernels side by side: pass one of them, or their sum."
+        )
     if isinstance(kernel, Kernel):
         return kernel.clone_with_theta(kernel.theta)
     if kernel is None and not sparse.issparse(X):
@@ -67,6 +71,13 @@ def make_kernel(kernel: Any, X: Matrix, weights: Array | None = None, nominal: S
         f"kernel must be 'rbf', 'linear', 'poly', 'laplacian', 'precomputed', a function of two matrices, or a kernel "
         f"of sklearn.gaussian_process.kernels, got {kernel!r}."
     )
+
+
+def takes_objects(kernel: Any) -> bool:
+    """Whether a constructor argument stands for a kernel that needs no vectors."""
+    if isinstance(kernel, Kernel):
+        return not isinstance(kernel, CompoundKernel) and not kernel.requires_vector_input
+    return callable(kernel)
 
 
 def with_bias(kernel: Kernel, bias: float, *, tuned: bool = False) -> Kernel:

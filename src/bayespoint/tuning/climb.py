@@ -174,6 +174,7 @@ def maximise_evidence(
     rng: np.random.Generator | None = None,
     n_jobs: int | None = None,
     on_iteration: Callable[[Candidate], bool] | None = None,
+    optimizer: Callable[..., tuple[Any, Any]] | None = None,
 ) -> Candidate:
     """Climb the log-evidence, and the hyper-prior if the model has one, from `model` and from random points.
 
@@ -198,11 +199,16 @@ def maximise_evidence(
     on_iteration : callable, optional
         Called with the best candidate after each iteration of the first climb; a true answer stops it there, and leaves
         out the restarts.
+    optimizer : callable, optional
+        What climbs instead of L-BFGS: ``optimizer(obj_func, initial_theta, bounds)`` returns the theta that is to be
+        taken and the value there, as for `sklearn.gaussian_process.GaussianProcessClassifier`. What it minimises is
+        ``obj_func(theta)``, the negative log-evidence (and hyper-prior) with its gradient, or
+        ``obj_func(theta, eval_gradient=False)`` without.
 
     Returns
     -------
     Candidate
-        The best one met.
+        The best one met, or the one that `optimizer` chose.
 
     Raises
     ------
@@ -225,6 +231,8 @@ def maximise_evidence(
     rough = replace(
         engine, tolerance=max(engine.tolerance, _WAY), max_sweeps=min(engine.max_sweeps, 50), fallback=False
     )
+    if optimizer is not None:  # which may take differences
+        rough = engine
     data = as_view(X), targets, weights
     restarts = []
     if n_restarts:
@@ -233,13 +241,17 @@ def maximise_evidence(
             raise InvalidProblemError("Restarts draw from within the kernel's bounds: make all of them finite.")
         rng = np.random.default_rng() if rng is None else rng
         restarts = [rng.uniform(low, high) for _ in range(n_restarts)]
-    climb = _Climb(data, n_jobs, on_iteration)
+    climb = _Climb(data, n_jobs, on_iteration, optimizer)
     with warnings.catch_warnings(action="ignore", category=InferenceWarning):  # rough patches on the way
         best = climb.run(model, model.theta, rough, _ROUGHLY)
         if restarts and not climb.stopped:
-            tasks = (delayed(_Climb(data).run)(model, theta, rough, _ROUGHLY) for theta in restarts)
+            tasks = (
+                delayed(_Climb(data, optimizer=optimizer).run)(model, theta, rough, _ROUGHLY) for theta in restarts
+            )
             climb.best = best = max([best, *in_parallel(tasks, n_jobs)], key=lambda one: one.merit)
-        if len(targets[0]) <= _POLISHED and not climb.stopped:  # equal data in another guise give equal answers
+        if (
+            len(targets[0]) <= _POLISHED and not climb.stopped and optimizer is None
+        ):  # equal data in another guise give equal answers
             exact = replace(engine, tolerance=min(engine.tolerance, 1e-9))
             best = climb.run(model, best.model.theta, exact, _TO_ROUNDING)
     return infer_candidate(best.model, *data, engine, start=best, n_jobs=n_jobs)
@@ -277,6 +289,7 @@ class _Climb:
     data: tuple[Any, Any, Any]
     n_jobs: int | None = None
     on_iteration: Callable[[Candidate], bool] | None = None
+    optimizer: Callable[..., tuple[Any, Any]] | None = None
     best: Candidate | None = None
     last: Candidate | None = None
     evaluations: int = 0
@@ -285,21 +298,49 @@ class _Climb:
     def run(self, model: Model, theta: Array, engine: EP, options: Mapping[str, Any]) -> Candidate:
         """The best candidate, of this run and those before it."""
         self.last = None
-        settings: dict[str, Any] = {"bounds": model.bounds, "callback": self.after_iteration, "options": options}
         try:
             with blas_threads_for(len(self.data[1][0]) if self.data[0].is_exact else 0):  # few landmarks: little to do
-                if theta.size:
-                    start = np.clip(theta, *model.bounds.T)
-                    minimize(self.negative_evidence, start, (model, engine), "L-BFGS-B", jac=True, **settings)
-                else:
+                if not theta.size:
                     self.negative_evidence(theta, model, engine)
+                elif self.optimizer is None:
+                    self.by_gradient(np.clip(theta, *model.bounds.T), model, engine, options)
+                else:
+                    self.by_optimizer(np.clip(theta, *model.bounds.T), model, engine)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self.where()) from None
         assert self.best is not None
         return self.best
 
+    def by_gradient(self, start: Array, model: Model, engine: EP, options: Mapping[str, Any]) -> None:
+        """Climb by L-BFGS."""
+        settings: dict[str, Any] = {"bounds": model.bounds, "callback": self.after_iteration, "options": options}
+        minimize(self.negative_evidence, start, (model, engine), "L-BFGS-B", jac=True, **settings)
+
+    def by_optimizer(self, start: Array, model: Model, engine: EP) -> None:
+        """Climb as the user does, and take what is chosen for the best."""
+
+        def obj_func(theta: Array, eval_gradient: bool = True) -> Any:
+            theta = np.asarray(theta, dtype=float)
+            return self.negative_evidence(theta, model, engine) if eval_gradient else self.cost(theta, model, engine)
+
+        assert self.optimizer is not None
+        found = self.optimizer(obj_func, start, model.bounds)
+        theta = np.atleast_1d(np.asarray(found[0], dtype=float)) if isinstance(found, tuple) else np.empty(0)
+        if theta.shape != start.shape or not np.isfinite(theta).all():
+            raise InvalidProblemError(
+                f"optimizer must return a tuple of {len(start)} finite log-parameters and the value there, got "
+                f"{found!r}."
+            )
+        self.best = None
+        self.cost(theta, model, engine)
+
     def negative_evidence(self, theta: Array, model: Model, engine: EP) -> tuple[float, Array]:
         """What is minimised, with its gradient."""
+        cost = self.cost(theta, model, engine)
+        return cost, np.zeros(len(theta)) if self.last is None else -self.last.merit_gradient()
+
+    def cost(self, theta: Array, model: Model, engine: EP) -> float:
+        """What is minimised."""
         candidate = infer_candidate(model.at(theta), *self.data, engine, start=self.last, n_jobs=self.n_jobs)
         self.evaluations += 1
         value = candidate.merit
@@ -307,9 +348,9 @@ class _Climb:
             self.best = candidate
         if value == -np.inf:  # expectation propagation broke down here
             self.last = None
-            return _NOWHERE, np.zeros(len(theta))
+            return _NOWHERE
         self.last = candidate
-        return -value, -candidate.merit_gradient()
+        return -value
 
     def after_iteration(self, intermediate_result: Any) -> None:
         """Whoever looks on may stop it."""

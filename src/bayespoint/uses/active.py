@@ -13,14 +13,16 @@ from scipy.stats import qmc
 from sklearn.base import clone
 
 from .. import readouts
-from .._core.pipelines import last_step
+from .._core.objects import Objects, are_objects
+from .._core.pipelines import last_step, steps_of
 from .._core.random import as_generator
 from .._core.scikit import num_samples, safe_indexing
 from .._core.typing import Array
-from ..estimators._base import KernelClassifier, draw_functions, parts_of, read
+from ..estimators._base import KernelClassifier, draw_functions, parts_of, read, recipe_of
 from ..estimators.updating import mark_as_chosen, updated
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
+from ..grams.rows import stacked
 from ..posteriors import SampledPosterior
 from ..posteriors.latent import spread_out
 
@@ -202,7 +204,7 @@ class ActiveLearner:
 
     def __post_init__(self) -> None:
         self._rng = as_generator(self.random_state)
-        self._learned(_numbers(self.X), np.asarray(self.y))
+        self._learned(_kept(self.X, self.estimator), np.asarray(self.y))
 
     def ask(self, X_pool: Any, n: int = 1) -> Any:
         """Rows of the pool whose labels to ask for, as `query` does; none if no label is worth `min_gain` bits."""
@@ -213,12 +215,12 @@ class ActiveLearner:
 
     def tell(self, X: Any, y: Any) -> None:
         """Learn the labels `y` of inputs `X`, one for each row."""
-        X, y = _numbers(X), np.asarray(y)
+        X, y = _kept(X, self.estimator), np.asarray(y)
         if len(y) != len(X):
             raise InvalidProblemError(f"There are {len(X)} inputs and {len(y)} labels: there must be one for each.")
         if not len(y):
             return
-        X_all, y_all = np.concatenate([self.X, X]), np.concatenate([self.y, y])
+        X_all, y_all = stacked(self.X, X), np.concatenate([self.y, y])
         known = np.isin(y, self.model.classes_).all()
         model = None
         if known and len(y_all) > _FEW and 2 * len(y_all) < 3 * self._tuned_at:
@@ -235,7 +237,12 @@ class ActiveLearner:
         self.X, self.y, self.model = X, y, model
 
 
-def _numbers(X: Any) -> Array:
+def _kept(X: Any, estimator: Any) -> Any:
+    """Rows in a form to which others can be added: an array, or what a kernel takes that needs no vectors."""
+    if are_objects(X):
+        before, _, last = steps_of(estimator)
+        if before or (isinstance(last, KernelClassifier) and recipe_of(last).takes_objects):
+            return Objects(X)
     try:
         return np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):

@@ -7,26 +7,21 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._core.pipelines import steps_of
 from .._core.random import as_generator
-from .._core.scikit import num_samples, safe_indexing
+from .._core.scikit import num_samples
 from .._core.typing import Array, RandomState
 from ..bounds import Certificate
-from ..estimators._certificates import certificate, fitted_for, random_part, refuse_if_learned, with_held_out
+from ..estimators._certificates import check_held_out, has_fixed_coordinates, random_part, with_held_out
 from ..exceptions import InvalidProblemError
+from ._certifying import KINDS, Plan, Question, Rows, certified, fit_and_certify, plan, refuse_before
 from ._features import take_over_features
 
 __all__ = ["BoundSearch", "certify"]
-
-_COMPARED = 20  # rows that are transformed by themselves, too
 
 
 def certify(
@@ -34,8 +29,9 @@ def certify(
     X: Any,
     y: Any,
     *,
+    method: str = "auto",
     delta: float = 0.05,
-    prior_fraction: float = 0.5,
+    prior_fraction: float | str = "auto",
     X_test: Any = None,
     y_test: Any = None,
     trust_inputs: bool = False,
@@ -43,33 +39,46 @@ def certify(
 ) -> Certificate:
     """Fit a classifier, alone or at the end of a pipeline, and prove a bound on its error.
 
-    Preprocessing, kernel and prior are learned on a random part of the rows; the posterior rests on all of them, and
-    the bound is evaluated on the others. Every step of a pipeline belongs to the prior, those that look at labels too;
-    steps that have nothing to learn, such as `Normalizer`, go with a fixed prior as well.
+    The rows are parted at random. One part is the prior's: preprocessing, kernel and whatever else is learned may look
+    at it, and a pilot that plans what to do. The other part is what the bound is evaluated on:
+
+    - "held-out" fits on the first part and counts errors on the second, by the binomial tail. Any classifier will do.
+    - "disintegrated" is on one function, drawn once from a posterior that rests on both parts and kept; see
+      `certified_draw`.
+    - "pac-bayes" is on the Bayes point of a posterior that rests on both parts, at most twice the bound on draws.
+
+    Every step of a pipeline is learned on the first part, those that look at labels too; steps that have nothing to
+    learn, such as `Normalizer`, go with a fixed prior as well.
 
     Parameters
     ----------
-    estimator : BayesPointClassifier, GaussianMarginClassifier, or Pipeline that ends in one
-        Left as it is; clones are fitted.
+    estimator : BayesPointClassifier, BayesianSVC, GaussianMarginClassifier, or Pipeline that ends in one
+        Left as it is; clones are fitted. Held out, any classifier of scikit-learn's kind.
     X : array-like of shape (n_samples, n_features)
         Inputs, as drawn: nothing may have been learned from them yet.
     y : array-like of shape (n_samples,)
         Class labels.
+    method : {"auto", "pac-bayes", "disintegrated", "held-out"}, default="auto"
+        "auto" takes the kind whose bound the pilot expects to be the smallest; the others are not tried on the rows of
+        the bound, so there is nothing to pay for. With a fixed prior it is "disintegrated" where the prior has finite
+        coordinates, else "pac-bayes".
     delta : float, default=0.05
         Probability that the bound does not hold.
-    prior_fraction : float, default=0.5
-        Share of the rows that the prior is learned on; 0 if nothing is learned.
+    prior_fraction : float or "auto", default="auto"
+        Share of the rows for the first part; 0 if nothing is learned. "auto" leaves it to the pilot, which has a
+        quarter of the rows; 0.5 for "pac-bayes" by itself.
     X_test, y_test : array-like, optional
         A held-out set for the bound of a test set beside it.
     trust_inputs : bool, default=False
         Whether features that look preprocessed were so on other rows.
     random_state : int, Generator, RandomState or None, default=None
-        Which rows these are.
+        Which rows are which, and the draw.
 
     Returns
     -------
     Certificate
-        ``certificate.classifier`` is the fitted estimator that the bound speaks of.
+        ``certificate.classifier`` is the fitted estimator that ``certificate.bound`` speaks of, ``certificate.plan``
+        what the pilot expected of each kind.
 
     Examples
     --------
@@ -79,83 +88,56 @@ def certify(
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.uses.selection import certify
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), BayesPointClassifier())
-    >>> certificate = certify(model, X, y, random_state=0)
-    >>> certificate.bayes_point.value < 0.25
+    >>> model = make_pipeline(StandardScaler(), BayesPointClassifier(None))
+    >>> certificate = certify(model, X, y, method="held-out", prior_fraction=0.5, random_state=0)
+    >>> certificate.bound.value < 0.1
     True
     >>> certificate.classifier.predict(X[:3])
     array([0, 0, 0])
     """
-    result = _fit_and_certify(estimator, X, y, delta, prior_fraction, trust_inputs, random_state)
-    return with_held_out(result, X_test, y_test)
-
-
-def _fit_and_certify(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    delta: float,
-    prior_fraction: float,
-    trust_inputs: bool,
-    random_state: RandomState,
-    choices: int = 1,
-) -> Certificate:
-    """With a prior learned on a share of the rows, or a fixed one if the share is zero."""
-    transformers, name, classifier = steps_of(estimator)
-    if not hasattr(classifier, "certificate"):
-        raise InvalidProblemError(
-            f"{type(classifier).__name__} has no certificate: use BayesPointClassifier or GaussianMarginClassifier."
-        )
+    question = Question(estimator, delta, trust_inputs)
+    kinds = _kinds(question, method)
     X, y = indexable(X, y)
-    n = num_samples(X)
-    rows = None if prior_fraction == 0 else random_part(n, prior_fraction, random_state)
-    if not transformers:
-        fitted = fitted_for(classifier, X, y, rows)
-        return certificate(fitted, delta, prior_rows=rows, trust_inputs=trust_inputs, choices=choices)
-    if not trust_inputs and hasattr(X, "__array__"):
-        refuse_if_learned(np.asarray(X))
-    steps, transformed = _preprocessed(transformers, X, y, rows)
-    fitted = fitted_for(classifier, transformed, y, rows)
-    result = certificate(fitted, delta, prior_rows=rows, trust_inputs=True, choices=choices)
-    return replace(result, classifier=Pipeline([*steps.steps, (name, result.classifier)]))
+    check_held_out(X_test, y_test)
+    rng = as_generator(random_state)
+    rows = Rows.shuffled(X, y, rng)
+    if prior_fraction != "auto" and prior_fraction != 0:
+        rows = rows.with_prior(prior_fraction)  # refuses what is no share
+    refuse_before(question, X, y, kinds, has_prior=prior_fraction != 0)
+    if prior_fraction == 0:
+        chosen = Plan(_of_fixed_prior(question, rows, method), replace(rows, prior=0))
+    elif method == "pac-bayes":
+        chosen = Plan(method, rows.with_prior(0.5 if prior_fraction == "auto" else prior_fraction))
+    else:
+        chosen = plan(question, rows, kinds, prior_fraction, rng)
+    result = certified(chosen.kind, question, chosen.rows, rng)
+    return with_held_out(replace(result, plan=chosen.expected), X_test, y_test)
 
 
-def _preprocessed(transformers: list[tuple[str, Any]], X: Any, y: Any, rows: Any) -> tuple[Pipeline, Any]:
-    """Steps fitted on the rows of the prior, or such as have nothing to fit, and all rows after them."""
-    for name, step in transformers:
-        if isinstance(step, FrozenEstimator):
-            raise InvalidProblemError(
-                f"No certificate: the step {name!r} was fitted beforehand, nobody knows on which rows; put it into the "
-                "pipeline unfitted, or transform the rows by it and take the rest of the pipeline."
-            )
-        if rows is None and _learns(step):
-            raise InvalidProblemError(
-                f"No certificate: the step {name!r} of the pipeline learns from the rows that the bound would rest on; "
-                "use prior_fraction=0.5, or preprocess with something fixed beforehand."
-            )
-    part = np.arange(num_samples(X)) if rows is None else rows
-    steps = clone(Pipeline(transformers)).fit(safe_indexing(X, part), safe_indexing(y, part))
-    transformed = steps.transform(X)
-    some = part[:_COMPARED]
-    if not _are_equal(steps.transform(safe_indexing(X, some)), safe_indexing(transformed, some)):
-        raise InvalidProblemError(
-            "No certificate: the pipeline gives rows other features in other company, so those of the bound have a say "
-            "in it; use steps that take each row by itself."
-        )
-    return steps, transformed
+def _kinds(question: Question, method: str) -> tuple[str, ...]:
+    if method != "auto" and method not in KINDS:
+        raise InvalidProblemError(f"method must be 'auto' or one of {', '.join(map(repr, KINDS))}, got {method!r}.")
+    if method != "auto":
+        return (method,)
+    return KINDS if question.is_ours else ("held-out",)
 
 
-def _learns(step: Any) -> bool:
-    """Whether a step has anything to learn from rows."""
-    if isinstance(step, Pipeline):
-        return any(_learns(inner) for _, inner in step.steps)
-    return not (step is None or step == "passthrough") and get_tags(step).requires_fit
+def _of_fixed_prior(question: Question, rows: Rows, method: str) -> str:
+    if method == "held-out":
+        raise InvalidProblemError("Held-out rows need others to fit on: prior_fraction must be above 0, or 'auto'.")
+    if method != "auto":
+        return method
+    return "disintegrated" if has_fixed_coordinates(question.last, rows.X) else "pac-bayes"
 
 
-def _are_equal(a: Any, b: Any) -> bool:
-    """Up to rounding."""
-    a, b = (np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64) for rows in (a, b))
-    return a.shape == b.shape and bool(np.all(np.abs(a - b) <= 1e-6 * np.abs(b).max(initial=0.0)))
+def _of_setting(estimator: Any, X: Any, y: Any, options: Any, seed: int, choices: int) -> Certificate:
+    """The PAC-Bayes certificate of one setting of a grid."""
+    delta, fraction, trust_inputs = options
+    question = Question(estimator, delta, trust_inputs)
+    X, y = indexable(X, y)
+    rows = None if fraction == 0 else random_part(num_samples(X), fraction, seed)
+    refuse_before(question, X, y, ("pac-bayes",), has_prior=rows is not None)
+    return fit_and_certify(question, X, y, rows, choices=choices)
 
 
 class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -241,9 +223,9 @@ class BoundSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InvalidProblemError("param_grid must hold at least one setting.")
         seed = int(as_generator(self.random_state).integers(2**31))  # one split for all settings
         certificates = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_certify)(
+            delayed(_of_setting)(
                 clone(self.estimator).set_params(**clone(setting, safe=False)),
-                *(X, y, self.delta, self.prior_fraction, self.trust_inputs, seed, len(settings)),
+                *(X, y, (self.delta, self.prior_fraction, self.trust_inputs), seed, len(settings)),
             )
             for setting in settings
         )
