@@ -358,6 +358,7 @@ SURFACE = [
     "readouts.monte_carlo_error",
     "readouts.mutual_information",
     "readouts.vote",
+    "readouts.vote_entropy",
     "save",
     "tuning.Candidate",
     "tuning.HyperPrior",

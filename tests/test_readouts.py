@@ -4,7 +4,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step, readouts
-from bayespoint.engines import EP
+from bayespoint.engines import EP, Billiard
 from bayespoint.grams import DensePoints
 from witnesses import log_likelihood, posterior_by_draws, weighted_mean
 
@@ -94,3 +94,25 @@ def test_class_probability_is_that_of_brute_force_draws(rng):
     p, se = weighted_mean(np.exp(log_likelihood(step, draws[:, 3])), log_weights)
     answer = readouts.class_probability(posterior, DensePoints(problem.dense[[3], known], problem.dense[[3], [3]]))
     assert abs(answer[0] - p[0]) < 0.01 + 4 * se[0]
+
+
+def test_votes_and_their_entropy_are_the_printed_ones(seed):
+    """KGS (4) and section 4 on draws: one vote each, by the sign of a whole function; labels and noise play no part."""
+    problem = Problem(RBF(1.0)(X) + 0.5, [-1, -1, 1, 1], Step(0.1, 0.5))
+    posterior = Billiard(draws=4000, chains=2).infer(problem, rng=seed)
+    rng, features = np.random.default_rng(seed), posterior.white.features(new_points())
+    mean = posterior.coordinates.reshape(-1, posterior.white.rank) @ features.T
+    beyond = np.sqrt(np.maximum(1.5 - np.square(features).sum(axis=1), 0.0))  # what the training points leave open
+    functions = mean + beyond * rng.standard_normal(mean.shape)
+    plus = np.mean(functions > 0, axis=0)
+    printed = -(plus * np.log2(plus) + (1 - plus) * np.log2(1 - plus))
+    error = 4 * np.sqrt(0.25 / 1000)  # of a thousand independent draws at least
+    np.testing.assert_allclose(readouts.vote(posterior, new_points()), plus, atol=error)
+    np.testing.assert_array_equal(
+        readouts.vote(posterior, new_points())[np.abs(plus - 0.5) > error] > 0.5,
+        np.sign(functions).mean(axis=0)[np.abs(plus - 0.5) > error] > 0,
+    )
+    entropy = readouts.vote_entropy(posterior, new_points())
+    np.testing.assert_allclose(entropy, printed, atol=0.08)
+    far = np.abs(entropy - readouts.entropy(posterior, new_points()))
+    assert far.max() > 0.1  # of labels it is another

@@ -32,6 +32,7 @@ __all__ = [
     "monte_carlo_error",
     "mutual_information",
     "vote",
+    "vote_entropy",
 ]
 
 
@@ -141,7 +142,9 @@ def vote(posterior: Posterior, new: NewPoints) -> Array:
 
 
 def entropy(posterior: Posterior, new: NewPoints) -> Array:
-    """Entropy of the label of a new point in bits: 1 where the classifier knows nothing (KGS section 4).
+    """Entropy of the label of a new point in bits: 1 where the classifier knows nothing.
+
+    Noise of labels is part of it; `vote_entropy` is without.
 
     Parameters
     ----------
@@ -163,6 +166,37 @@ def entropy(posterior: Posterior, new: NewPoints) -> Array:
     array([1.])
     """
     p = class_probability(posterior, new)
+    return (entr(p) + entr(1 - p)) / np.log(2)
+
+
+def vote_entropy(posterior: Posterior, new: NewPoints) -> Array:
+    """Entropy in bits of the votes on a new point, ``S(x, z)`` of KGS section 4: how divided the classifiers are.
+
+    Parameters
+    ----------
+    posterior, new
+        As for `latent`.
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+
+    See Also
+    --------
+    entropy : that of the label, noise included; the same for a hard boundary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step, readouts
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
+    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1)))
+    >>> new = DensePoints([[1.0, 0.0]], [1.0])
+    >>> bool(readouts.vote_entropy(posterior, new) < readouts.entropy(posterior, new))
+    True
+    """
+    p = vote(posterior, new)
     return (entr(p) + entr(1 - p)) / np.log(2)
 
 

@@ -183,7 +183,7 @@ def test_a_soft_boundary_is_mirrored_on_what_its_walls_see(three_dimensions):
 
 def test_the_largest_symmetric_part_by_search(three_dimensions):
     """No direction of version space has a larger one; the centre of mass has a smaller one."""
-    X, y, w = three_dimensions
+    X, y, _ = three_dimensions
     problem = Problem(X @ X.T, y, Step())
 
     def volume(v):

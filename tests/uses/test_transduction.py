@@ -82,7 +82,7 @@ def test_the_closest_classifier_by_brute_force(data, rng):
 
 
 def test_the_bayes_point_of_definition_9_in_the_plane(rng):
-    """Classifiers are angles: all of them can be tried. Inputs lie in two clusters, so that the mean is not the best."""
+    """Classifiers are angles: all of them can be tried. Inputs lie in two clusters: the mean is not best."""
     X = np.array([[1.0, 0.3], [-0.2, 1.0], [1.0, -0.6]])
     model = BayesPointClassifier(
         DotProduct(0.0, "fixed"),

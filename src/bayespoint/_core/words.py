@@ -24,9 +24,7 @@ def told_briefly(cls: Told) -> Told:
 
     def told(self: Any) -> str:
         parts = [(name, getattr(self, name)) for name in names]
-        return (
-            f"{type(self).__name__}({', '.join(f'{name}={brief(part)}' for name, part in parts if part is not None)})"
-        )
+        return f"{type(self).__name__}({', '.join(f'{name}={brief(part)}' for name, part in parts if part is not None)})"
 
     cls.__repr__ = told  # type: ignore[assignment]
     return cls

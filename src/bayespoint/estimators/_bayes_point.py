@@ -106,7 +106,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         by their features, which is exact, or by the leading directions of more columns than can be held.
     decision : {"bayes_point", "one-vs-rest", "vote"}, default="bayes_point"
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
-        average over all draws. The two are the same for a Gaussian posterior and two classes. Of several classes
+        average over all draws. The two are the same for a Gaussian posterior and two classes. A draw votes with its
+        class probability: under a soft boundary not with its sign, which is `readouts.vote`. Of several classes
         "bayes_point" asks for the probability that the latent of a class is the largest; "one-vs-rest" normalises what
         each class has against the rest, which is what certificates of several classes speak of.
     calibration : {"loo"} or None, default="loo"

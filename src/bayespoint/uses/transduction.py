@@ -16,7 +16,6 @@ from .._core.random import as_generator
 from .._core.typing import Array
 from ..estimators._base import KernelClassifier, draw_functions, read
 from ..exceptions import InvalidProblemError
-from ..grams import NewPoints
 from ..posteriors import SampledPosterior
 
 __all__ = ["ClosestClassifier", "JointLabels", "closest_classifier", "joint_label_probabilities"]
@@ -207,7 +206,7 @@ def closest_classifier(model: KernelClassifier, X: Any) -> ClosestClassifier:
 
 
 def _downhill(features: Array, lead: Array, weights: Array) -> Array:
-    """Classifiers on the way from `weights` to less disagreement, whose steps are first rounded off and then less so."""
+    """Classifiers on the way from `weights` to less disagreement, its steps rounded off less and less."""
     scale = float(np.median(np.abs(features @ weights)))
     found, weights = [], weights / scale if scale > 0 else weights
     for steepness in _STEEPER:
