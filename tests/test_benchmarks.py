@@ -69,10 +69,11 @@ def test_the_walk_sees_what_is_called(walks):
 
 
 def test_the_walk_of_a_fit_is_short_and_leads_down(walks):
-    assert len(walks["fit"].functions) <= 180
-    assert len(walks["predict_proba"].functions) <= 50
+    assert len(walks["fit"].functions) <= 140
+    assert len(walks["predict_proba"].functions) <= 42
+    assert walks["fit"].depth <= 16
     for name, walk in walks.items():
-        assert walk.depth <= 21, name
+        assert walk.depth <= 18, name
         levels = [LEVEL[module.split(".")[0]] for module, _ in walk.deepest if not module.startswith("_core")]
         assert levels == sorted(levels, reverse=True), name
 

@@ -66,10 +66,10 @@ def test_low_rank_is_switched_on_where_it_pays_and_says_so(rng):
 
 
 def test_too_many_rows_for_too_few_landmarks_are_warned_about(rng, monkeypatch):
-    from bayespoint.grams import views
+    from bayespoint.grams.views import choice
 
-    monkeypatch.setattr(views, "_MANY_ROWS", 100)
-    monkeypatch.setattr(views, "_MOST_LANDMARKS", 20)
+    monkeypatch.setattr(choice, "_MANY_ROWS", 100)
+    monkeypatch.setattr(choice, "_MOST_LANDMARKS", 20)
     X, y = waves(rng, 300)
     with pytest.warns(InferenceWarning, match=r"rank 20 for 300 rows.*raise max_rank"):
         BayesPointClassifier(RBF(0.02), optimizer=None).fit(X, y)

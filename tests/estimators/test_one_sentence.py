@@ -14,7 +14,8 @@ from bayespoint.engines.margin import FactorGeometry, gaussian_margin
 from bayespoint.engines.margin.solver import LOST
 from bayespoint.engines.svm import support_vectors
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
-from bayespoint.grams import LowRank, views
+from bayespoint.grams import LowRank
+from bayespoint.grams.views import choice
 
 ESTIMATORS = [BayesPointClassifier, BayesianSVC, GaussianMarginClassifier]
 
@@ -229,7 +230,7 @@ def test_memory_is_asked_for_before_it_is_taken(plane, monkeypatch):
 
 
 def test_the_climb_does_not_begin_before_the_billiard_has_room(plane, monkeypatch):
-    monkeypatch.setattr("bayespoint.estimators._fit.choose", lambda *_: pytest.fail("climbed"))
+    monkeypatch.setattr("bayespoint.estimators._search.choose", lambda *_: pytest.fail("climbed"))
     monkeypatch.setattr(_memory, "_free_bytes", lambda: 1000)
     with pytest.raises(InvalidProblemError, match="expectation propagation"):
         BayesPointClassifier("linear", engine="billiard", max_rank=2).fit(*plane)
@@ -269,10 +270,10 @@ def test_a_hinge_is_not_told_to_be_softer():
 def test_the_exact_matrix_of_many_rows_is_not_recommended(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 3))
     for name, value in (("_MANY_ROWS", 10), ("_MOST_LANDMARKS", 5)):
-        monkeypatch.setattr(views, name, value)
+        monkeypatch.setattr(choice, name, value)
     kernel = RBF(0.5)
     with pytest.warns(InferenceWarning, match=r"raise max_rank, or set it to None for the exact Gram matrix\.$"):
-        views.choose_view(kernel, X, "auto")
-    monkeypatch.setattr(views, "_BEARABLE", 50)
+        choice.choose_view(kernel, X, "auto")
+    monkeypatch.setattr(choice, "_BEARABLE", 50)
     with pytest.warns(InferenceWarning, match=r"at most; raise max_rank\.$"):
-        views.choose_view(kernel, X, "auto")
+        choice.choose_view(kernel, X, "auto")

@@ -49,10 +49,8 @@ def test_every_engine_is_an_object_too(engine, decision, blobs):
 
 
 def test_every_exact_engine_has_a_name():
-    from bayespoint.estimators import _bayes_point
-
     for_steps = set(engines.__all__) - {"Engine", "Laplace", "Margin"}  # machines of their own
-    assert sorted(_bayes_point._ENGINES.values()) == sorted(for_steps)
+    assert set(BayesPointClassifier._engine_names.values()) == for_steps
 
 
 @pytest.mark.parametrize("engine", OBJECTS[:2], ids=lambda e: type(e).__name__)

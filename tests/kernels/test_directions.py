@@ -9,6 +9,7 @@ from scipy import sparse
 from bayespoint import Problem, Step
 from bayespoint.engines import EP
 from bayespoint.grams import Exact, Range, choose_view
+from bayespoint.grams.views import approximation
 from bayespoint.kernels import Directions, Spectral, kernel_values, linear_features, wide_kernels, with_bias
 from bayespoint.kernels import directions as module
 from bayespoint.tuning import Model, infer_candidate
@@ -113,7 +114,7 @@ def test_features_and_residuals_make_the_kernel(most, rows, rng):
     if most is None:
         np.testing.assert_allclose(gram.dense + np.diag(gram.residual), kernel_values(kernel, rows), atol=1e-8)
         np.testing.assert_allclose(there.features @ gram.factor.T, kernel_values(kernel, new, rows), atol=1e-8)
-    left = view.approximation(kernel)
+    left = approximation(view, kernel)
     assert left.rank == (9 if most is None else 4)  # the bias has a feature
     assert np.isclose(left.left_out, gram.residual.sum() / kernel.diag(rows).sum())
 

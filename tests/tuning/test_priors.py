@@ -12,7 +12,7 @@ from bayespoint.engines import EP
 from bayespoint.exceptions import InferenceWarning
 from bayespoint.kernels import make_kernel, table_kernels, with_bias
 from bayespoint.tuning import Model, infer_candidate, weak_hyper_prior
-from bayespoint.tuning.limits import warn_at_bounds
+from bayespoint.tuning.limits import parameter_names, warn_at_bounds
 
 
 @pytest.fixture
@@ -97,3 +97,9 @@ def test_parameters_at_bounds_are_told_by_name(recwarn):
         warn_at_bounds([inside, outside])
     message = str(caught[0].message)
     assert "length scale 1 5 (of 1 to 5) of kernel 'relevance', bias 0.01 (of 0.01 to 100) of kernel" in message
+
+
+def test_parameters_go_by_the_names_that_people_have_for_them():
+    kernel = with_bias(2.0 * RBF([1.0, 2.0]), 1.0, tuned=True)
+    named = ["amplitude", "length scale 0", "length scale 1", "bias", "noise"]
+    assert parameter_names(Model(kernel, Step(0.1), ("noise",))) == named

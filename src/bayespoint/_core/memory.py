@@ -7,22 +7,17 @@ from pathlib import Path
 
 from ..exceptions import InvalidProblemError
 
-__all__ = ["matrix_bytes", "refuse_beyond_memory"]
+__all__ = ["refuse_beyond_memory"]
 
 
 def refuse_beyond_memory(n: int, matrices: int, advice: str) -> None:
-    """Raise unless `matrices` of size n by n fit into what memory is free; `advice` ends the sentence."""
-    needed, free = matrix_bytes(n, matrices), _free_bytes()
+    """Raise unless `matrices` of n by n doubles fit into what memory is free; `advice` ends the sentence."""
+    needed, free = 8 * matrices * n * n, _free_bytes()
     if free is not None and needed > free:
         raise InvalidProblemError(
             f"{n:,} rows with each other take {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free: "
             f"{advice}."
         )
-
-
-def matrix_bytes(n: int, matrices: int = 1) -> int:
-    """Memory of square matrices in double precision."""
-    return 8 * matrices * n * n
 
 
 def _free_bytes() -> int | None:

@@ -1,10 +1,15 @@
-"""Settings of engines are checked when an engine is made, in one place."""
+"""Settings are names, numbers or objects: what every part that has some asks of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..exceptions import InvalidProblemError
+
+
+def is_named(setting: Any, *names: str) -> bool:
+    """Whether a setting is one of these names, rather than a number or an object."""
+    return isinstance(setting, str) and setting in names
 
 
 def check_at_least(engine: Any, **least: float) -> None:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -31,16 +31,13 @@ _GAIN = 1.5  # times as fast a decomposition must be for threads to pay: other w
 _RUINOUS = 20  # times as slow: a single trial says it all, and more of them would take long
 
 
-@contextmanager
-def blas_threads_for(rows: int, rank: int | None = None) -> Iterator[None]:
+def blas_threads_for(rows: int, rank: int | None = None) -> AbstractContextManager[Any]:
     """Work on matrices with that many rows, and columns if fewer: with a single BLAS thread if that is little."""
     if rank is not None and rank < rows:
         rows = round((rows * rank**2) ** (1 / 3))  # a square matrix that is as much work
     if rows >= _HUGE or (rows >= _SMALL and rows >= _threads_pay_from()):
-        yield
-        return
-    with _one_thread():
-        yield
+        return nullcontext()
+    return _one_thread()
 
 
 def threads_pay_from(seconds: Callable[[int, bool], float]) -> int:
@@ -58,12 +55,19 @@ def threads_pay_from(seconds: Callable[[int, bool], float]) -> int:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    _limit.enter()
+    """One BLAS thread for as long as anybody is inside."""
+    with _limit.lock:
+        _limit.inside += 1
+        if _limit.inside == 1:
+            _limit.keeper.submit(_limit.hold).result()
     try:
         with _controller().limit(limits=1, user_api="blas"):  # for libraries in which each thread has its own limit
             yield
     finally:
-        _limit.leave()
+        with _limit.lock:
+            _limit.inside -= 1
+            if _limit.inside == 0:
+                _limit.keeper.submit(_limit.held.close).result()
 
 
 def blas_threads() -> int:
@@ -104,26 +108,14 @@ def _decomposition_seconds(rows: int, alone: bool) -> float:
 
 
 class _Limit:
-    """One BLAS thread for as long as anybody is inside."""
+    """How many are inside, and the thread that gives the orders."""
 
     def __init__(self) -> None:
         self.lock, self.inside = threading.Lock(), 0
         self.keeper, self.held = ThreadPoolExecutor(1), ExitStack()
 
-    def enter(self) -> None:
-        with self.lock:
-            self.inside += 1
-            if self.inside == 1:
-                self.keeper.submit(self._hold).result()
-
-    def _hold(self) -> None:
+    def hold(self) -> None:
         self.held.enter_context(_controller().limit(limits=1, user_api="blas"))
-
-    def leave(self) -> None:
-        with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                self.keeper.submit(self.held.close).result()
 
 
 @cache

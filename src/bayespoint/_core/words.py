@@ -24,7 +24,9 @@ def told_briefly(cls: Told) -> Told:
 
     def told(self: Any) -> str:
         parts = [(name, getattr(self, name)) for name in names]
-        return f"{type(self).__name__}({', '.join(f'{name}={brief(part)}' for name, part in parts if part is not None)})"
+        return (
+            f"{type(self).__name__}({', '.join(f'{name}={brief(part)}' for name, part in parts if part is not None)})"
+        )
 
     cls.__repr__ = told  # type: ignore[assignment]
     return cls
@@ -59,4 +61,5 @@ def as_html_table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: s
     titles = "".join(f"<th>{escape(str(one))}</th>" for one in head)
     lines = ("".join(f"<td>{escape(str(one))}</td>" for one in row) for row in rows)
     said = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{said}<thead><tr>{titles}</tr></thead><tbody>{''.join(f'<tr>{one}</tr>' for one in lines)}</tbody></table>"
+    body = "".join(f"<tr>{one}</tr>" for one in lines)
+    return f"<table>{said}<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import click
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV, calibration_curve
 from sklearn.datasets import load_breast_cancer
@@ -17,9 +18,16 @@ from sklearn.svm import SVC
 from .._core.typing import Array
 from ..estimators import BayesPointClassifier
 
-__all__ = ["run"]
+__all__ = ["demo", "run"]
 
 _FEATURES = ["mean radius", "mean texture"]
+
+
+@click.command(epilog="Example: bayespoint demo --picture demo.png")
+@click.option("--picture", default="bayespoint-demo.png", show_default=True, help="Where to save the picture.")
+def demo(picture: str) -> int:
+    """Fit on a data set that comes along, print the figures, save a picture."""
+    return run(picture)
 
 
 def run(picture: str | Path) -> int:
@@ -62,7 +70,7 @@ def _save(picture: str | Path, y_test: Array, probabilities: dict[str, Array], X
     try:
         import matplotlib as mpl
     except ImportError:
-        print("\nNo picture: matplotlib is missing (pip install matplotlib).")
+        print("\nNo picture: matplotlib is missing (pip install 'bayespoint[plot]').")
         return
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["experiments_directory", "run"]
+import click
+
+__all__ = ["experiments_directory", "reproduce", "run"]
 
 _RUNNER = "runner.py"
 
@@ -47,3 +49,14 @@ def run(arguments: Sequence[str]) -> int:
                 return runner.wait()
             except KeyboardInterrupt:
                 continue  # the terminal has told the runner, too: let it put its things in order
+
+
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    epilog="Example: bayespoint reproduce --list",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def reproduce(arguments: tuple[str, ...]) -> int:
+    """Tables and figures of the papers, in a checkout of the repository."""
+    return run(arguments)

@@ -263,19 +263,20 @@ def _own_sweeps(rows: SiteRows, state: State, sweeps: int, tolerance: float) -> 
 
     A block of rows at a time, each under what the blocks before it have told: many sites that move at once overshoot.
     """
-    if sweeps == 0 or rows.size <= 1:  # one site of its own has no further to go
+    n = len(rows.y)
+    if sweeps == 0 or n <= 1:  # one site of its own has no further to go
         return np.array(state.target)
     size = max(_BLOCK, 2 * rows.gram.rank)
     limits = max(0.03 * state.error, 0.1 * tolerance), sweeps
-    if rows.size <= size:
+    if n <= size:
         return np.array(settle(rows, state, *limits)[0].target)
     sites: Array = np.array(state.sites)
     own = _contribution(rows, sites)
     prior: Any = rows.gram.prior  # type: ignore[attr-defined]
     precision, shift = prior.precision + own.precision, prior.shift + own.shift
-    for first in range(0, rows.size, size):
+    for first in range(0, n, size):
         some = slice(first, first + size)
-        block = _some(rows, some)
+        block = rows.some(some)._replace(gram=rows.gram.part(some))
         before = _contribution(block, sites[:, some])
         others = _Others(precision - before.precision, shift - before.shift)
         block = _under(block, others)
@@ -295,8 +296,3 @@ def _contribution(rows: Any, sites: Array) -> NaturalGaussian:
 def _under(rows: Any, others: Any) -> Any:
     """The same rows under another prior of their coordinates."""
     return rows._replace(gram=replace(rows.gram, prior=others))
-
-
-def _some(rows: Any, which: slice) -> Any:
-    y, copies, power = (part[which] for part in (rows.y, rows.copies, rows.power))
-    return rows._replace(gram=rows.gram.part(which), y=y, copies=copies, power=power)

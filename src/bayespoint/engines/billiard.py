@@ -29,7 +29,7 @@ import numpy as np
 from joblib import delayed
 from numba import njit
 
-from .._core.memory import matrix_bytes, refuse_beyond_memory
+from .._core.memory import refuse_beyond_memory
 from .._core.parallel import in_parallel
 from .._core.random import as_generator
 from .._core.settings import check_at_least
@@ -130,7 +130,7 @@ class Billiard(Engine):
         minutes = flights * _SECONDS * n * n / 60
         if minutes > _LONG:
             warnings.warn(
-                f"The billiard holds the Gram matrix of {n:,} rows ({matrix_bytes(n) / 1e9:,.1f} GB) and takes some "
+                f"The billiard holds the Gram matrix of {n:,} rows ({8e-9 * n * n:,.1f} GB) and takes some "
                 f"{_rounded(minutes)} for {flights:,} flights: lower draws or chains, or use expectation propagation.",
                 InferenceWarning,
                 stacklevel=3,

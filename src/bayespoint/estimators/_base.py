@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import engines
 from .._core.random import as_generator
+from .._core.settings import is_named
 from .._core.typing import Array, RandomState
 from ..bounds import Certificate
 from ..engines import EP, Engine
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
-from ..grams.views import may_take_landmarks
+from ..grams.views import approximation
 from ..kernels.named import takes_objects
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model, maximise_evidence
@@ -28,10 +29,11 @@ from ..tuning.limits import warn_at_bounds
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
 from ._draw import CertifiedDraw
-from ._fit import Recipe, conclude, prepare, search
-from ._fitted import Fitted, mixed_latent
+from ._fit import Recipe, conclude, prepare
+from ._fitted import Fitted, leaving_one_out, mixed_latent
 from ._linear_weights import ShowsWeights
 from ._partitions import fit_partitions, is_dask
+from ._search import search
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
 __all__ = [
@@ -47,11 +49,11 @@ __all__ = [
 _OPTIONAL = ("loo_proba_", "members_", "member_weights_", "kernels_", "weights_", "n_seen_", "class_count_")
 
 
-def named_engine(engine: Any, table: Mapping[str, str], *more: str) -> Any:
+def named_engine(engine: Any, table: Mapping[str, str]) -> Any:
     """An engine by its name at the border, with its default settings; engine objects as they are."""
     found = getattr(engines, table[engine])() if isinstance(engine, str) and engine in table else engine
     if not isinstance(found, Engine):
-        names = ", ".join(map(repr, [*more, *table]))
+        names = ", ".join(map(repr, table))
         hint = f": write {found.__name__}()" if isinstance(found, type) and hasattr(found, "infer") else ""
         raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {engine!r}{hint}.")
     return found
@@ -82,6 +84,8 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
     n_jobs: int | None
     random_state: RandomState
     verbose: int = 0  # of classifiers that do not have the setting
+    _takes_gaps: bool = False  # whether inputs may have missing values
+    _engine_names: ClassVar[Mapping[str, str]]  # at the border: engines with their default settings
     engine: Any
     posterior_: Any
     fitted_: Fitted
@@ -119,9 +123,10 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
                 return self._attributes(conclude(recipe, ready, found))
 
             with fit_progress(self, X, y, attributes, self._result) as watch:
-                self._become(conclude(recipe, ready, recipe.search(recipe, ready, watch)))
+                found = recipe.search(recipe, ready, watch)
+                self._become(conclude(recipe, ready, found))
                 if recipe.tunes:
-                    warn_at_bounds([one.fitted_.model for one, _ in self._parts()])
+                    warn_at_bounds([one.model for one, _ in found.alternatives] or [found.model])
                 if (known := self._leave_one_out(X)) is not None:
                     self.loo_proba_ = self._calibrated(known)
         return self
@@ -315,7 +320,8 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._pairwise
+        tags.input_tags.pairwise = is_named(self.kernel, "precomputed")
+        tags.input_tags.allow_nan = self._takes_gaps
         return tags
 
     # -- for subclasses to say ------------------------------------------------------------------------------------
@@ -328,11 +334,12 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
         raise NotImplementedError
 
-    def _engine(self, model: Model, data: TrainingSet) -> Any:
-        """The engine that the constructor's argument stands for."""
-        raise NotImplementedError
+    def _engine(self) -> Any:
+        """The engine that the constructor's argument stands for, or None for the sampler of the house."""
+        engine = named_engine(self.engine, self._engine_names)
+        return None if is_named(self.engine, "sample") else engine
 
-    def _probabilities(self, latent: Latent) -> Array:
+    def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         """Class probabilities from moments of the latent."""
         raise NotImplementedError
 
@@ -347,21 +354,29 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             raise InvalidProblemError(f"bias must be a finite number of at least 0, got {self.bias!r}.")
         if not isinstance(self.verbose, Integral) or self.verbose < 0:
             raise InvalidProblemError(f"verbose must be a whole number of at least 0, got {self.verbose!r}.")
-        by_name = self.kernel if isinstance(self.kernel, str) else None
+        max_rank, pairwise = self.max_rank, is_named(self.kernel, "precomputed")
+        if not (max_rank is None or is_named(max_rank, "auto")):
+            if not isinstance(max_rank, Integral) or isinstance(max_rank, bool) or max_rank < 1:
+                raise InvalidProblemError(
+                    f"max_rank must be 'auto', None or a whole number of at least 1, got {max_rank!r}."
+                )
+            max_rank = int(max_rank)
+        elif pairwise:
+            max_rank = None
         return Recipe(
             model=self._model,
-            engine=self._engine,
+            engine=self._engine(),
             search=search,
             climb=maximise_evidence,
             optimizer=climbs,
             tunes=self.optimizer is not None,
             n_restarts=self.n_restarts,
             is_weighted=self.class_weight is not None,
-            pairwise=self._pairwise,
+            pairwise=pairwise,
             takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
             takes_objects=takes_objects(self.kernel),
-            scales_by_rows=self.kernel is None or by_name in ("rbf", "laplacian"),
-            max_rank=self._rank_limit,
+            scales_by_rows=self.kernel is None or is_named(self.kernel, "rbf", "laplacian"),
+            max_rank=max_rank,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
@@ -378,8 +393,9 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         fitted, first = self.fitted_, self.fitted_.posteriors[0]
         if first.engine.wants_rows or (first.log_evidence is None and fitted.model.likelihood.is_hard):
             return None
-        known = self._probabilities(fitted.leave_one_out)
         assert fitted.rows is not None
+        left_out = leaving_one_out(fitted.posteriors, fitted.rows.sample_weight)
+        known = self._probabilities(fitted.model.likelihood, left_out)
         if not fitted.rows.dropped:
             return known
         proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
@@ -416,28 +432,6 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
 
     # -- what subclasses share ------------------------------------------------------------------------------------
 
-    @property
-    def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def _sampler(self, model: Model, data: TrainingSet) -> str:
-        """The sampler of the house by name: the billiard is faster wherever it can go, see the benchmarks.
-
-        It cannot go where rows have weights and something of their own: latent noise, or what landmarks leave out.
-        """
-        has_own = model.likelihood.softness > 0 or may_take_landmarks(len(data.y), self._rank_limit)
-        return "elliptical-slice" if data.weights is not None and has_own else "billiard"
-
-    @property
-    def _rank_limit(self) -> int | str | None:
-        if self.max_rank is not None and self.max_rank != "auto":
-            if not isinstance(self.max_rank, Integral) or isinstance(self.max_rank, bool) or self.max_rank < 1:
-                raise InvalidProblemError(
-                    f"max_rank must be 'auto', None or a whole number of at least 1, got {self.max_rank!r}."
-                )
-            return int(self.max_rank)
-        return None if self._pairwise else self.max_rank
-
     def _require_fit(self) -> Fitted:
         """What a fit found, if there was one."""
         check_is_fitted(self)
@@ -445,7 +439,8 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
 
     def _parts(self) -> list[tuple[Self, float]]:
         """The classifiers that decide together and their weights: this one alone, where there is one kernel."""
-        if not self._require_fit().alternatives:
+        check_is_fitted(self)
+        if not self.fitted_.alternatives:
             return [(self, 1.0)]
         return list(zip(self.members_, self.member_weights_.tolist(), strict=True))
 
@@ -475,7 +470,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             "posterior_": posteriors[0] if len(fitted.classes) == 2 else list(posteriors),
             "log_evidence_": fitted.log_evidence,
             "log_posterior_": fitted.log_posterior,
-            "approximation_": fitted.view.approximation(kernel),
+            "approximation_": None if fitted.view.is_exact else approximation(fitted.view, kernel),
         }
 
 
@@ -495,7 +490,7 @@ def draw_functions(model: KernelClassifier, X: Any, size: int, rng: np.random.Ge
     How many of them come from which kernel is left to chance, by the weights.
     """
     parts = model._parts()
-    if model._pairwise:
+    if is_named(model.kernel, "precomputed"):
         raise InvalidProblemError("A precomputed kernel does not say how new points go together: use latent.")
     rows = check_inputs(model, X)
     counts = rng.multinomial(size, [weight for _, weight in parts]) if len(parts) > 1 else [size]

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
-from scipy.special import log_ndtr, logsumexp, ndtri_exp
-from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.metaestimators import available_if
 
 from .. import readouts
 from .._core.random import as_generator
+from .._core.settings import is_named
 from .._core.typing import Array, RandomState
 from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
-from ..kernels import Directions, OnFeatures, is_wide, make_kernel, table_kernels, wide_kernels, with_bias
+from ..kernels import OnFeatures
 from ..likelihoods import Step
 from ..posteriors import Latent
 from ..tuning.calibration import power_of, to_the_power
 from ..tuning.climb import Candidate, Model, maximise_evidence
-from ..tuning.priors import weak_hyper_prior
-from ._base import KernelClassifier, named_engine, step_probabilities
+from ._base import KernelClassifier, step_probabilities
 from ._evidence import HasEvidence
 from ._fit import Recipe
 from ._fitted import Fitted
+from ._members import first_model, mixed_models, mixed_scores
 from ._relevance import FeatureRelevance, relevances
 from ._streaming import can_stream, learn_batch
 from ._validation import (
-    TrainingSet,
     check_batch,
     check_classes,
     check_inputs,
@@ -46,15 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["BayesPointClassifier"]
 
 _MANY_FLIPS = 0.2  # where the search for noise begins a second time
-_ENGINES = {  # names at the border stand for engines with their default settings
-    "ep": "EP",
-    "billiard": "Billiard",
-    "elliptical-slice": "EllipticalSlice",
-    "gibbs": "GibbsSampler",
-    "classic-billiard": "ClassicBilliard",
-    "corners": "Corners",
-    "perceptron": "Perceptrons",
-}
 
 
 class BayesPointClassifier(HasEvidence, KernelClassifier):
@@ -199,6 +188,16 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
     (2, 2)
     """
 
+    _engine_names: ClassVar[Mapping[str, str]] = {
+        "sample": "Billiard",
+        "ep": "EP",
+        "billiard": "Billiard",
+        "elliptical-slice": "EllipticalSlice",
+        "gibbs": "GibbsSampler",
+        "classic-billiard": "ClassicBilliard",
+        "corners": "Corners",
+        "perceptron": "Perceptrons",
+    }
     n_restarts = 0  # hyper-priors leave one hill, and where noise makes two both are climbed
 
     def __init__(
@@ -255,11 +254,11 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
             p = np.clip(votes, 1e-300, 1 - 1e-16)
             scores = np.log(p) - np.log1p(-p)
             return scores[:, 0] if len(self.classes_) == 2 else scores
-        if self._few_draws:
+        if self.fitted_.posteriors[0].engine.wants_rows:
             return self._confidence(rows)
         latents = [one.fitted_.latent(rows) for one, _ in parts]
         scores = [one.likelihood_.score(*latent) for (one, _), latent in zip(parts, latents, strict=True)]
-        return scores[0] if len(parts) == 1 else _mixed_scores(scores, [weight for _, weight in parts])
+        return scores[0] if len(parts) == 1 else mixed_scores(scores, [weight for _, weight in parts])
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities.
@@ -361,7 +360,7 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         15
         """
         fitted = self._require_fit()
-        if not self._few_draws:
+        if not fitted.posteriors[0].engine.wants_rows:
             raise InvalidProblemError("Only perceptrons can be added to: fit with engine='perceptron'.")
         engine = replace(fitted.posteriors[0].engine, permutations=permutations)
         problems = [posterior.problem for posterior in fitted.posteriors]
@@ -433,66 +432,22 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         ('x1', 1.0)
         """
         parts = [(one.fitted_, weight) for one, weight in self._parts()]
-        if self._pairwise:
+        if is_named(self.kernel, "precomputed"):
             raise InvalidProblemError("A precomputed kernel does not tell its columns apart: use a kernel of inputs.")
         return relevances(parts, getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
 
     # -- translation into the core -------------------------------------------------------------------------------
 
-    def _model(self, data: TrainingSet) -> Model:
-        """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
-        if self._goes_by_directions(data):
-            return self._with_prior(wide_kernels(Directions(data.X, weights=data.counts))["linear"], data)
-        one = None if self._is_auto else self.kernel
-        return self._with_prior(make_kernel(one, data.X, data.counts, data.nominal), data)
-
-    def _goes_by_directions(self, data: TrainingSet) -> bool:
-        """Whether a linear kernel is to have a prior by directions, because there are so many of them."""
-        if not is_wide(data.X) or self.optimizer is None or self.hyper_prior is None:
-            return False
-        chosen = sparse.issparse(data.X) if self._is_auto else isinstance(self.kernel, str) and self.kernel == "linear"
-        sampled = isinstance(self.engine, str) and self.engine == "sample"
-        return chosen and (sampled or not named_engine(self.engine, _ENGINES, "sample").wants_rows)
-
-    def _members(self, data: TrainingSet, start: Model) -> list[Model]:
-        """The models that ``kernel="auto"`` mixes, beginning where the one kernel begins that stands for all."""
-        if self._goes_by_directions(data):
-            kernels = wide_kernels(start.kernel.k1.features)
-        elif sparse.issparse(data.X):
-            kernels = {name: make_kernel(name, data.X, data.counts) for name in ("linear", "rbf")}
-        else:
-            kernels = table_kernels(data.X, data.nominal, data.counts)
-        return [replace(self._with_prior(kernel, data), name=name) for name, kernel in kernels.items()]
-
-    def _with_prior(self, kernel: Kernel, data: TrainingSet) -> Model:
-        """A model with this kernel; where hyper-parameters are chosen, it begins at the maximum of the hyper-prior."""
-        likelihood, free = self._step()
-        tuned = self.optimizer is not None
-        model = Model(with_bias(kernel, float(self.bias), tuned=tuned), likelihood, free)
-        if not tuned or self.hyper_prior is None or isinstance(self.kernel, Kernel):
-            return model
-        prior = weak_hyper_prior(model.kernel, data.X, likelihood, free, data.counts)
-        return replace(model, prior=prior).at(np.clip(prior.mean, *model.bounds.T))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._takes_gaps
-        return tags
-
     @property
-    def _takes_gaps(self) -> bool:
+    def _takes_gaps(self) -> bool:  # type: ignore[override]
         """Whether columns may have missing values: where kernels see them through features."""
-        return self._is_auto or self.kernel is None or isinstance(self.kernel, OnFeatures)
-
-    @property
-    def _is_auto(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "auto"
+        return is_named(self.kernel, "auto") or self.kernel is None or isinstance(self.kernel, OnFeatures)
 
     def _step(self) -> tuple[Step, tuple[str, ...]]:
         """The likelihood, and which of its parameters are free."""
         given: dict[str, float | None] = {}  # None: to be chosen with the kernel
         for name, value in (("noise", self.noise), ("softness", self.softness)):
-            by_evidence = isinstance(value, str) and value == "evidence"
+            by_evidence = is_named(value, "evidence")
             if not by_evidence and (not isinstance(value, Real) or isinstance(value, bool)):
                 raise InvalidProblemError(
                     f"{name} must be a number, or 'evidence' to have it chosen with the kernel, got {value!r}."
@@ -514,35 +469,30 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
             raise InvalidProblemError(
                 f"decision must be 'bayes_point', 'one-vs-rest' or 'vote', got {self.decision!r}."
             )
-        engine = None
-        if not (isinstance(self.engine, str) and self.engine == "sample"):
-            engine = named_engine(self.engine, _ENGINES, "sample")
         if self.hyper_prior not in ("weak", None):
             raise InvalidProblemError(f"hyper_prior must be 'weak' or None, got {self.hyper_prior!r}.")
         if self.calibration not in ("loo", None):
             raise InvalidProblemError(f"calibration must be 'loo' or None, got {self.calibration!r}.")
-        by_ep = isinstance(engine, EP) and not self._pairwise
-        mixes = self._is_auto and not (engine is not None and engine.wants_rows)
+        engine, is_auto = recipe.engine, is_named(self.kernel, "auto")
+        mixes = is_auto and not (engine is not None and engine.wants_rows)
         return replace(
             recipe,
-            partitions=engine if by_ep else None,
-            takes_tables=self._is_auto or self.kernel is None,
+            model=partial(first_model, self),
+            partitions=engine if isinstance(engine, EP) and not recipe.pairwise else None,
+            takes_tables=is_auto or self.kernel is None,
             takes_gaps=self._takes_gaps,
-            scales_by_rows=recipe.scales_by_rows or self._is_auto,
-            members=self._members if mixes else None,
-            probabilities=lambda model, latent: self._class_probabilities(model.likelihood, latent),
+            scales_by_rows=recipe.scales_by_rows or is_auto,
+            members=partial(mixed_models, self) if mixes else None,
+            probabilities=self._probabilities,
         )
-
-    def _engine(self, model: Model, data: TrainingSet) -> Any:
-        name = self.engine
-        if isinstance(name, str) and name == "sample":
-            name = self._sampler(model, data)
-        return named_engine(name, _ENGINES, "sample")
 
     def _proba(self, rows: Any) -> Array:
         """Class probabilities of one kernel, at rows that have been checked."""
         if self.decision != "vote":
-            return self._probabilities(self.fitted_.latent(rows))
+            latent = self.fitted_.latent(rows)
+            if self.fitted_.posteriors[0].engine.wants_rows:
+                latent = Latent(latent.mean, self._spread(latent.variance))
+            return self._probabilities(self.likelihood_, latent)
         p = self._votes(rows)
         p = np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
         return p / p.sum(axis=1, keepdims=True)
@@ -589,9 +539,9 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         return to_the_power(left_out, power)
 
     def _leave_one_out(self, X: Any) -> Array | None:
-        parts = self._parts()
-        if len(parts) == 1:
+        if not self.fitted_.alternatives:
             return super()._leave_one_out(X)
+        parts = self._parts()
         known = [weight * proba for one, weight in parts if (proba := one._leave_one_out(X)) is not None]
         return np.sum(known, axis=0) if len(known) == len(parts) else None
 
@@ -617,16 +567,7 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         beyond = np.mean([posterior.variance.mean() for posterior in self.fitted_.posteriors])
         return np.broadcast_to(own + beyond, variance.shape)
 
-    @property
-    def _few_draws(self) -> bool:
-        return bool(self.fitted_.posteriors[0].engine.wants_rows)
-
-    def _probabilities(self, latent: Latent) -> Array:
-        if self._few_draws:
-            latent = Latent(latent.mean, self._spread(latent.variance))
-        return self._class_probabilities(self.likelihood_, latent)
-
-    def _class_probabilities(self, likelihood: Any, latent: Latent) -> Array:
+    def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         """Of several classes the probability that its latent is the largest, or each against the rest, normalised."""
         mean, variance = latent
         if mean.ndim == 1 or self.decision == "one-vs-rest":
@@ -640,10 +581,3 @@ def _climb_both(model: Model, *part: Any, **options: Any) -> Candidate:
     """Few wrong labels and many are different hills of the evidence, if noise is free."""
     noisy = replace(model, likelihood=replace(model.likelihood, noise=_MANY_FLIPS))  # type: ignore[type-var]
     return max((maximise_evidence(start, *part, **options) for start in (model, noisy)), key=lambda one: one.merit)
-
-
-def _mixed_scores(scores: Sequence[Array], weights: Sequence[float]) -> Array:
-    """The z whose normal distribution function is the average of those of several; either tail by itself."""
-    logs = np.log(weights)[:, None] if scores[0].ndim == 1 else np.log(weights)[:, None, None]
-    up, down = (logsumexp(logs + log_ndtr(sign * np.stack(scores)), axis=0) for sign in (1, -1))
-    return np.where(up < down, ndtri_exp(up), -ndtri_exp(down))

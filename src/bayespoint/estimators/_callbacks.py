@@ -29,25 +29,10 @@ Metadata = Callable[[], dict[str, Any]]
 
 
 class Watch:
-    """Nobody watches: what a fit reports to whoever does."""
+    """What a fit reports to those who watch it.
 
-    def begin(self, forecast: Any, kernels: int = 0) -> None:
-        """What is to come, and how many kernels there are to mix."""
-
-    def iteration(self, found: Candidate) -> bool:
-        """The best so far after an iteration; true if the climb is to stop there."""
-        return False
-
-    def members(self, models: Sequence[Model], so_far: Callable[[], tuple[Candidate, float]]) -> Iterator[Model]:
-        """Models to tune, one after the other, until somebody says stop.
-
-        `so_far` is the mixture of those that are tuned, and its leave-one-out log loss: worked out if somebody looks.
-        """
-        yield from models
-
-
-class _Watched(Watch):
-    """Tasks: the fit; below it kernels, where there are several, and the posteriors; below these iterations."""
+    Tasks: the fit; below it kernels, where there are several, and the posteriors; below these iterations.
+    """
 
     def __init__(self, top: Callable[[int | None], _Task], attributes: Callable[[Any], dict[str, Any]]) -> None:
         self.top, self.attributes = top, attributes
@@ -57,10 +42,12 @@ class _Watched(Watch):
         self.iterations, self.stopped = 0, False
 
     def begin(self, forecast: Any = None, kernels: int = 0) -> None:
+        """What is to come, and how many kernels there are to mix."""
         self.root = self.top(kernels + 1 if kernels else None)
         self.root.begin(lambda: {"forecast": forecast})
 
     def iteration(self, found: Candidate) -> bool:
+        """The best so far after an iteration; true if the climb is to stop there."""
         parent = self.open or self.root
         assert parent is not None
         self.iterations += 1
@@ -70,6 +57,10 @@ class _Watched(Watch):
         return task.end(lambda: about, lambda: self.attributes(found)) or self.stopped
 
     def members(self, models: Sequence[Model], so_far: Callable[[], tuple[Candidate, float]]) -> Iterator[Model]:
+        """Models to tune, one after the other, until somebody says stop.
+
+        `so_far` is the mixture of those that are tuned, and its leave-one-out log loss: worked out if somebody looks.
+        """
         for model in models:
             self._start(f"{KERNEL} {model.name}", {"kernel": model.name})
             yield model
@@ -137,10 +128,17 @@ def fit_progress(
     y: Any,
     attributes: Callable[[Any], dict[str, Any]],
     result: Metadata = dict,
-) -> Iterator[Watch]:
-    """Report a fit, whose `result` is told in the end; the line of `verbose` ends with it, however it ends."""
-    is_watched = any(isinstance(one, Progress) for one in getattr(estimator, "_skl_callbacks", []))
-    line = Progress() if estimator.verbose and not is_watched else None
+) -> Iterator[Watch | None]:
+    """Report a fit, whose `result` is told in the end; the line of `verbose` ends with it, however it ends.
+
+    None where nobody watches.
+    """
+    callbacks = getattr(estimator, "_skl_callbacks", [])
+    if not (callbacks or estimator.verbose):
+        yield None
+        return
+    has_line = any(isinstance(one, Progress) for one in callbacks)
+    line = Progress() if estimator.verbose and not has_line else None
 
     def top(max_subtasks: int | None) -> _Task:
         context = None
@@ -148,7 +146,7 @@ def fit_progress(
             context = estimator._init_callback_context(max_subtasks=max_subtasks)
         return _Task(ROOT, {"estimator": estimator, "X": X, "y": y}, context, line)
 
-    watch = _Watched(top, attributes)
+    watch = Watch(top, attributes)
     if line is not None:
         line.setup(estimator, None)
     try:

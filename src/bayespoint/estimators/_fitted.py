@@ -14,13 +14,14 @@ from .._core.random import as_generator
 from .._core.threads import blas_threads_for, workers
 from .._core.typing import Array
 from ..grams import NewPoints, View
+from ..grams.gram import remember
 from ..kernels import CallableKernel, OnFeatures, kernel_values
 from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model
 from ._inputs import Points
 from ._tables import Table
 
-__all__ = ["Fitted", "TrainingRows", "mixed_latent", "one_copy", "stacked_latents"]
+__all__ = ["Fitted", "TrainingRows", "leaving_one_out", "mixed_latent", "stacked_latents"]
 
 _VALUES = 2**18  # kernel values of new points held at a time by each thread, so that they stay in its cache
 _ROWS = 256  # new points at the least that are taken at a time
@@ -120,7 +121,7 @@ class Fitted:
         posteriors, alternatives = tuple(found.posteriors), found.alternatives
         if known.get("rows") is not None:  # else some of the Gram matrix's rows are not in the view
             for posterior in posteriors:
-                posterior.problem.gram.made_by(found.view, found.model.kernel)
+                remember(posterior.problem.gram, found.view, found.model.kernel)
         return cls(found.model, points, found.view, posteriors, classes, found.log_evidence, alternatives, **known)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -197,15 +198,6 @@ class Fitted:
         drawn = [posterior.at(new).functions(size, rng) for posterior in self.posteriors]
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=2)
 
-    @property
-    def leave_one_out(self) -> Latent:
-        """Moments of the latent at each training point given all the others; with several classes a column each.
-
-        A row of weight two stands for two: one of them is left out.
-        """
-        once = one_copy(None if self.rows is None else self.rows.sample_weight)
-        return stacked_latents([posterior.leaving_out(once) for posterior in self.posteriors])
-
     def member(self, candidate: Candidate) -> Fitted:
         """One of several models by itself."""
         known = {"rows": self.rows, "prior_saw": self.prior_saw, "is_tuned": self.is_tuned, "table": self.table}
@@ -223,9 +215,13 @@ def mixed_latent(parts: Sequence[tuple[Latent, float]]) -> Latent:
     return Latent(mean, np.sum(spread, axis=0))
 
 
-def one_copy(weights: Array | None) -> Any:
-    """The share of a row's weight that is one row: all of it, unless it stands for several."""
-    return 1.0 if weights is None else 1 / np.maximum(weights, 1.0)
+def leaving_one_out(posteriors: Sequence[Any], weights: Array | None) -> Latent:
+    """Moments of the latent at each training point given all the others; with several classes a column each.
+
+    A row of weight two stands for two: one of them is left out.
+    """
+    share = 1.0 if weights is None else 1 / np.maximum(weights, 1.0)
+    return stacked_latents([posterior.leaving_out(share) for posterior in posteriors])
 
 
 def stacked_latents(latents: Sequence[Latent]) -> Latent:

@@ -62,8 +62,8 @@ class Forecast(NamedTuple):
         return f"{self.rows:,} rows, {rank}{kernels}; about {duration(sum(self.seconds))} and {size}{then}"
 
 
-def forecast(recipe: Recipe, ready: Prepared, models: Sequence[Model]) -> Forecast | None:
-    """What it will take to tune these models, if they are to be tuned, and to infer their posteriors.
+def forecast(recipe: Recipe, ready: Prepared, models: Sequence[Model], landmarks: int | None) -> Forecast | None:
+    """What it will take to tune these models, by so many landmarks at the most if by any, and to infer posteriors.
 
     None where the kernel is chosen on a sample: by draws, or for an engine whose work depends on the labels.
     """
@@ -71,8 +71,7 @@ def forecast(recipe: Recipe, ready: Prepared, models: Sequence[Model]) -> Foreca
         return None
     n, X, classes = len(ready.data.y), ready.points.X, len(ready.data.targets)
     limits = recipe.max_rank, recipe.linear_from
-    few = recipe.rough(n, recipe.stages[-1])
-    rough = [largest_rank(model.kernel, X, *limits, rough=few) for model in models]
+    rough = [largest_rank(model.kernel, X, *limits, rough=landmarks) for model in models]
     final = [largest_rank(model.kernel, X, *limits) for model in models]
     climbs = 1 + recipe.n_restarts if recipe.tunes else 0
     evaluations = [climbs * (_EVALUATIONS[0] + _EVALUATIONS[1] * model.theta.size) for model in models]

@@ -21,7 +21,6 @@ from ..engines.margin.engine import Margin
 from ..exceptions import InvalidProblemError
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
-from ..posteriors import Latent
 from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, step_probabilities
 from ._callbacks import Watch
@@ -201,7 +200,7 @@ class GaussianMarginClassifier(KernelClassifier):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`; rows sum to one.
         """
-        return self._probabilities(self.latent(X))
+        return step_probabilities(self.likelihood_, self.latent(X))
 
     def predict_gibbs(self, X: Any) -> Any:
         """Predict each row by a classifier drawn from the Gaussian for it.
@@ -350,7 +349,7 @@ class GaussianMarginClassifier(KernelClassifier):
     def _model(self, data: TrainingSet) -> Model:
         if not isinstance(self.variance, Real) or not 0 < float(self.variance) < np.inf:
             raise InvalidProblemError(f"variance must be a finite number above 0, got {self.variance!r}.")
-        kernel = float(self.variance) * make_kernel(self.kernel, data.X, data.counts)
+        kernel = float(self.variance) * make_kernel(self.kernel, data.X, data.sample_weight)
         return Model(with_bias(kernel, float(self.bias)), Step())
 
     def _recipe(self) -> Recipe:
@@ -371,7 +370,7 @@ class GaussianMarginClassifier(KernelClassifier):
     def _leave_one_out(self, X: Any) -> None:
         """Not Bayes' rule: a row's site is not what its absence would take away."""
 
-    def _engine(self, model: Model, data: TrainingSet) -> Margin:
+    def _engine(self) -> Margin:
         return self._engine_at(self.eta, self.C)
 
     def _engines(self) -> list[Margin]:
@@ -389,7 +388,7 @@ class GaussianMarginClassifier(KernelClassifier):
             float(eta), float(C), float(self.margin), self.slack, self.solver, tolerance=float(self.tolerance)
         )
 
-    def _search(self, recipe: Recipe, ready: Prepared, watch: Watch) -> Candidate:
+    def _search(self, recipe: Recipe, ready: Prepared, watch: Watch | None) -> Candidate:
         """The machine, or of a grid of them the one with the smallest bound."""
         view = recipe.view(ready.model.kernel, ready.points.X, None)
         machines = [ready._replace(engine=engine) for engine in self._engines()]
@@ -408,9 +407,6 @@ class GaussianMarginClassifier(KernelClassifier):
             "n_iter_": max(1, *(solution.iterations for solution in solutions)),
             "is_local_optimum_": self.slack == "deviation",
         }
-
-    def _probabilities(self, latent: Latent) -> Array:
-        return step_probabilities(self.likelihood_, latent)
 
 
 def _bound_on_draws(posteriors: Any, delta: float) -> Bound:

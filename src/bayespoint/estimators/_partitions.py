@@ -50,8 +50,9 @@ def fit_partitions(estimator: Any, recipe: Recipe, X: Any, y: Any, sample_weight
     model = ready.model
     if recipe.tunes:
         with fit_progress(estimator, found.X, found.y, lambda _: {}) as watch:
-            watch.begin(None)
-            model = choose(recipe, ready, rng, watch.iteration).model
+            if watch is not None:
+                watch.begin()
+            model = choose(recipe, ready, rng, None if watch is None else watch.iteration).model
     view = view_by_features(model.kernel, ready.points.X, max_rank=most_landmarks(recipe), rng=rng)
     parts = dask_partitions(
         X,

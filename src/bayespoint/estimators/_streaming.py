@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._core.settings import is_named
 from ..engines import EP
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..grams import Landmarks, NaturalGaussian, view_by_features
@@ -28,7 +29,7 @@ _LONG = 100  # rows after which a stream should have shown more than one class
 
 def can_stream(estimator: Any) -> bool:
     """Whether batches make sense for these settings; says why if they do not."""
-    if estimator._pairwise:
+    if is_named(estimator.kernel, "precomputed"):
         raise AttributeError("A precomputed kernel cannot come in batches: use fit, or a kernel of inputs.")
     if not (isinstance(estimator.engine, EP) or estimator.engine == "ep"):
         raise AttributeError(f"partial_fit needs expectation propagation: set engine='ep', not {estimator.engine!r}.")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +15,7 @@ from sklearn.svm import SVC
 
 from .. import readouts
 from .._core.random import as_generator
+from .._core.settings import is_named
 from .._core.typing import Array, RandomState
 from ..exceptions import EmptyVersionSpaceError, InvalidProblemError
 from ..grams import NewPoints
@@ -23,12 +25,13 @@ from ..posteriors import Latent
 from ..problem import Problem, Weights
 from ..tuning.averaging import plausible_candidates
 from ..tuning.climb import Candidate, Model, is_no_better_than_a_coin, maximise_evidence
-from ._base import KernelClassifier, named_engine
+from ._base import KernelClassifier
 from ._callbacks import Watch
 from ._evidence import HasEvidence
-from ._fit import Prepared, Recipe, search
+from ._fit import Prepared, Recipe
 from ._fitted import Fitted
 from ._linear_weights import LinearWeights
+from ._search import search
 from ._validation import TrainingSet, check_inputs
 
 if TYPE_CHECKING:
@@ -39,13 +42,6 @@ __all__ = ["BayesianSVC"]
 _OF_SVC = ("C", "kernel", "degree", "gamma", "coef0", "class_weight", "random_state")
 _FREE_OFFSET = 1000.0  # prior standard deviation next to which an offset costs nothing
 _HARD = 1e10  # C of the hinge that stands for an infinite one: figures at 1e8 are the same to 1e-6
-_ENGINES = {  # names at the border stand for engines with their default settings
-    "ep": "EP",
-    "laplace": "Laplace",
-    "sample": "Billiard",
-    "billiard": "Billiard",
-    "elliptical-slice": "EllipticalSlice",
-}
 
 
 class BayesianSVC(HasEvidence, KernelClassifier):
@@ -165,6 +161,14 @@ class BayesianSVC(HasEvidence, KernelClassifier):
     >>> bool(model.score(X, y) > 0.85)
     True
     """
+
+    _engine_names: ClassVar[Mapping[str, str]] = {
+        "ep": "EP",
+        "laplace": "Laplace",
+        "sample": "Billiard",
+        "billiard": "Billiard",
+        "elliptical-slice": "EllipticalSlice",
+    }
 
     def __init__(
         self,
@@ -358,7 +362,7 @@ class BayesianSVC(HasEvidence, KernelClassifier):
         )
 
     def _gamma(self, X: Any, weights: Weights | None) -> float:
-        if isinstance(self.gamma, str) and self.gamma in ("scale", "auto"):
+        if is_named(self.gamma, "scale", "auto"):
             if self.gamma == "auto":
                 return 1.0 / X.shape[1]
             share = np.ones(X.shape[0]) if weights is None else weights.total
@@ -389,19 +393,13 @@ class BayesianSVC(HasEvidence, KernelClassifier):
             raise InvalidProblemError(f"coef0 must be at least 0 and finite, got {self.coef0!r}.")
         if self.average and self.optimizer is None:
             raise InvalidProblemError("average=True needs hyper-parameters to average over: set optimizer='evidence'.")
-        named_engine(self.engine, _ENGINES)
-        named = isinstance(self.kernel, str) and self.kernel in ("rbf", "poly")
         return replace(
             recipe,
             climb=self._climb,
             search=_search_hard if self._is_hard else recipe.search,
-            scales_by_rows=named and isinstance(self.gamma, str) and self.gamma == "scale",
+            scales_by_rows=is_named(self.kernel, "rbf", "poly") and is_named(self.gamma, "scale"),
             climbs_on_sample=self.evidence != "naive",  # draws of the normaliser take all labels at once
         )
-
-    def _engine(self, model: Model, data: TrainingSet) -> Any:
-        is_free = isinstance(self.engine, str) and self.engine == "sample"
-        return named_engine(self._sampler(model, data) if is_free else self.engine, _ENGINES)
 
     def _not_the_mean(self) -> str | None:
         fitted = self._require_fit()
@@ -434,7 +432,7 @@ class BayesianSVC(HasEvidence, KernelClassifier):
     def support_vectors_(self) -> Any:
         """Training rows with a weight in the support vector machine."""
         rows = self._require_fit().points.as_given
-        return np.empty((0, 0)) if self._pairwise else rows[self._support]
+        return np.empty((0, 0)) if is_named(self.kernel, "precomputed") else rows[self._support]
 
     @property
     def intercept_(self) -> Array:
@@ -515,15 +513,15 @@ class BayesianSVC(HasEvidence, KernelClassifier):
                 downs.append(self.likelihood_.log_probability(-mean, variance))
         return np.stack(ups, axis=1), np.stack(downs, axis=1)
 
-    def _probabilities(self, latent: Latent) -> Array:
+    def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         mean, variance = (np.atleast_2d(part.T).T for part in latent)
         if self.probability == "average":
-            return _normalised(*(self.likelihood_.log_probability(sign * mean, variance) for sign in (1, -1)))
-        log_odds = self.likelihood_.log_odds(mean)
+            return _normalised(*(likelihood.log_probability(sign * mean, variance) for sign in (1, -1)))
+        log_odds = likelihood.log_odds(mean)
         return _normalised(log_expit(log_odds), log_expit(-log_odds))
 
 
-def _search_hard(recipe: Recipe, ready: Prepared, watch: Watch) -> Candidate:
+def _search_hard(recipe: Recipe, ready: Prepared, watch: Watch | None) -> Candidate:
     """As for any other, once it is clear that the labels can be separated (BPM 14)."""
     gram = recipe.view(ready.model.kernel, ready.points.X, ready.engine).gram(ready.model.kernel)
     for y in ready.data.targets:

@@ -21,15 +21,9 @@ _UNKNOWN = -1.0  # a value that no training row had
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What the nominal columns of a frame held in the training rows.
+    """What the nominal columns of a frame held in the training rows."""
 
-    Parameters
-    ----------
-    levels : dict of int to dict
-        For each nominal column, by its place, the number of each of its values.
-    """
-
-    levels: dict[int, dict[Hashable, float]]
+    levels: dict[int, dict[Hashable, float]]  # for each such column, by its place, the number of each of its values
 
     @classmethod
     def of(cls, frame: Any) -> Table:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from .._core.objects import Objects, are_objects
 from .._core.scikit import check_sample_weight, check_y, num_samples
+from .._core.settings import is_named
 from .._core.typing import Array, Matrix
 from ..problem import Weights
 from ._tables import Table, is_frame, refuse_text
@@ -48,7 +49,7 @@ class TrainingSet(NamedTuple):
     weights: Weights | None
     kept: Any  # which of the user's rows these are
     n_rows: int  # how many the user handed in
-    sample_weight: Array | None = None  # the user's own part of the weights
+    sample_weight: Array | None = None  # the user's own part of the weights: how often each row was seen, if not once
     table: Table | None = None  # what nominal columns held, where rows came as a table
 
     @property
@@ -58,18 +59,7 @@ class TrainingSet(NamedTuple):
         A weight of a row says how often it was seen. A weight of a class says what its errors cost, or how frequent it
         will be: that changes decisions, and is no evidence for a kernel.
         """
-        return weights_of(None, self.y, self.sample_weight)
-
-    @property
-    def counts(self) -> Array | None:
-        """How often each row was seen, if not all were once."""
-        own = self.own_weights
-        return None if own is None else own.total
-
-    @property
-    def nominal(self) -> tuple[int, ...]:
-        """Columns whose numbers stand for names."""
-        return () if self.table is None else self.table.nominal
+        return None if self.sample_weight is None else Weights.of(self.sample_weight)
 
     @property
     def targets(self) -> list[Array]:
@@ -101,10 +91,7 @@ def check_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, recip
         raise ValueError(
             f"A precomputed kernel must be a square matrix of shape (n_samples, n_samples), got {X.shape}."
         )
-    weights = None
-    if sample_weight is not None:
-        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    kept = np.arange(n) if weights is None else np.flatnonzero(weights)
+    kept, weights = (np.arange(n), None) if sample_weight is None else _own_weights(sample_weight, X)
     classes, codes = np.unique(y[kept], return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
@@ -112,7 +99,6 @@ def check_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, recip
             f"{list(classes)} in {len(kept)} of {n} rows with positive weight."
         )
     if len(kept) < n:
-        weights = None if weights is None else weights[kept]
         X = X[kept][:, kept] if pairwise else X[kept]
     product = weights_of(estimator.class_weight, classes[codes], weights)
     if not pairwise and not isinstance(X, Objects):
@@ -190,16 +176,21 @@ def check_batch(
     strange = ~np.isin(y, classes)
     if strange.any():
         raise ValueError(f"y has the label {y[strange][0]!r}, which is not among the declared classes {list(classes)}.")
-    weights = None
-    if sample_weight is not None:
-        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     n = X.shape[0]
-    kept = np.arange(n) if weights is None else np.flatnonzero(weights)
+    kept, weights = (np.arange(n), None) if sample_weight is None else _own_weights(sample_weight, X)
     if len(kept) < n:
-        X, y, weights = X[kept], y[kept], None if weights is None else weights[kept]
+        X, y = X[kept], y[kept]
     power = {label: weight for label, weight in (class_weight or {}).items() if label in set(y.tolist())} or None
     product = weights_of(power, y, weights) if len(kept) else None
     return TrainingSet(X, np.searchsorted(classes, y), classes, product, kept, n, weights, table)
+
+
+def _own_weights(sample_weight: Any, X: Matrix) -> tuple[Any, Array | None]:
+    """The rows of positive weight, and their weights; None if all of these are one."""
+    weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    kept = np.flatnonzero(weights)
+    own: Array = weights[kept]
+    return kept, None if np.all(own == 1) else own
 
 
 def weights_of(class_weight: Any, y: Any, sample_weight: Array | None) -> Weights | None:
@@ -232,7 +223,7 @@ def check_inputs(estimator: Any, X: Any) -> Matrix:
             raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {estimator!r}.")
         return Objects(X)
     X = _validated(estimator, X, table=fitted.table, takes_gaps=fitted.takes_gaps, reset=False)
-    return _check_size(X, estimator._pairwise)
+    return _check_size(X, is_named(estimator.kernel, "precomputed"))
 
 
 def _check_size(X: Matrix, pairwise: bool) -> Matrix:

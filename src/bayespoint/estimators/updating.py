@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.random import as_generator
+from .._core.settings import is_named
 from .._core.typing import Array
 from ..engines.ep import add_row
 from ..exceptions import InvalidProblemError
@@ -70,7 +71,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     60
     """
     check_is_fitted(model)
-    if not isinstance(model, KernelClassifier) or model._pairwise or model.fitted_.rows is None:
+    if not isinstance(model, KernelClassifier) or is_named(model.kernel, "precomputed") or model.fitted_.rows is None:
         raise InvalidProblemError("Only classifiers fitted on an array of inputs can be updated; see also partial_fit.")
     if model._recipe().is_weighted:
         raise InvalidProblemError("Classes have weights, which count all labels: fit again.")

@@ -25,20 +25,14 @@ class ByValues:
     """What a Gram matrix can do by its values, whether they are held or computed when first asked for."""
 
     dense: Any
+    residual: ClassVar[None] = None  # no point has a variance of its own
 
     @property
     def size(self) -> int:
         """Number of points."""
         return len(self.dense)
 
-    @property
-    def rank(self) -> int:
-        """Number of points: the work is done on the matrix itself."""
-        return self.size
-
-    @property
-    def residual(self) -> None:
-        """No point has a variance of its own."""
+    rank = size  # the work is done on the matrix itself
 
     def times(self, weights: Array) -> Array:
         """``K a``; rows without a weight cost nothing."""
@@ -243,15 +237,15 @@ class DenseGaussian(WithTriangle):
         return -0.5 * self.log_det + 0.5 * float((self.nu * self.mean).sum())
 
     def at(self, new: DensePoints) -> tuple[Array, Array]:
-        mean, variance = np.empty(len(new)), np.empty(len(new))
-        many = max(len(new), new.asked) >= _MANY * len(self.alpha)
+        n = len(new.cross)
+        mean, variance = np.empty(n), np.empty(n)
+        many = max(n, new.asked) >= _MANY * len(self.alpha)
         short = self.short_root if many else None
-        for start in range(0, len(new), _BLOCK):
+        for start in range(0, n, _BLOCK):
             rows = slice(start, start + _BLOCK)
             k = np.asfortranarray(new.cross[rows].T)
             mean[rows] = blas.dgemv(1.0, k, self.alpha, trans=1)
-            explained = _explained(self.plus, self.minus, k) if short is None else _by_short_root(short, self.minus, k)
-            variance[rows] = new.diag[rows] - explained
+            variance[rows] = new.diag[rows] - _explained(self.plus, self.minus, k, short)
         return mean, above_rounding(variance, new.diag)
 
     @cached_property
@@ -362,23 +356,20 @@ class PivotedRoot:
         return solved
 
 
-def _explained(plus: Array, minus: Array, cross: Array) -> Array:
-    """``k' W k`` for each column k of `cross`: the prior variance that the data explain."""
-    return _squares(blas.dtrmm(1.0, plus, cross, lower=1)) - _taken_back(minus, cross)
+def _explained(plus: Array, minus: Array, cross: Array, short: Array | None = None) -> Array:
+    """``k' W k`` for each column k of `cross`: the prior variance that the data explain.
 
-
-def _by_short_root(short: Array, minus: Array, cross: Array) -> Array:
-    """The same, as good as `DenseGaussian.short_root`."""
-    return _squares(blas.dgemm(1.0, short, cross, trans_a=1)) - _taken_back(minus, cross)
-
-
-def _taken_back(minus: Array, cross: Array) -> Any:
-    """What negative precisions take back of it."""
-    return _squares(blas.dgemm(1.0, minus, cross, trans_a=1)) if minus.shape[1] else 0.0
-
-
-def _squares(columns: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->j", columns, columns))
+    With a `short` root in the place of `plus` it is as good as `DenseGaussian.short_root`.
+    """
+    if short is None:
+        whitened = blas.dtrmm(1.0, plus, cross, lower=1)
+    else:
+        whitened = blas.dgemm(1.0, short, cross, trans_a=1)
+    explained = np.asarray(np.einsum("ij,ij->j", whitened, whitened))
+    if minus.shape[1]:  # negative precisions take back of it
+        removed = blas.dgemm(1.0, minus, cross, trans_a=1)
+        explained -= np.einsum("ij,ij->j", removed, removed)
+    return explained
 
 
 def _apply(plus: Array, minus: Array, x: Array) -> Array:

@@ -31,6 +31,7 @@ __all__ = [
     "check_gram",
     "conditioned_on",
     "pivoted_root",
+    "remember",
 ]
 
 ROUNDING = 1e-12  # of a variance that is zero in exact arithmetic, beside the prior's: it must have a marginal
@@ -107,10 +108,6 @@ class Gram(Protocol):
 
     def by_rows(self) -> RowSource:
         """The matrix one row at a time."""
-        ...
-
-    def made_by(self, view: Any, kernel: Any) -> None:
-        """Remember what makes the same matrix again, so that files need not hold it."""
         ...
 
 
@@ -251,10 +248,6 @@ class MadeByView:
     _values: ClassVar[str]  # the attribute that holds the matrix
     _origin: Any = None
 
-    def made_by(self, view: Any, kernel: Any) -> None:
-        """Remember what makes the same matrix again."""
-        object.__setattr__(self, "_origin", (view, kernel))
-
     def __getstate__(self) -> dict[str, Any]:
         state = parts_of(self)
         if self._origin is not None:
@@ -269,6 +262,12 @@ class MadeByView:
         values = getattr(view.gram(kernel), name)
         object.__setattr__(self, name, values)
         return values
+
+
+def remember(gram: Gram, view: Any, kernel: Any) -> None:
+    """Let a Gram matrix know what makes it again, so that files need not hold it; some are no more than that anyway."""
+    if isinstance(gram, MadeByView):
+        object.__setattr__(gram, "_origin", (view, kernel))
 
 
 class WithTriangle:

@@ -59,9 +59,6 @@ class KernelRows(ByValues):
             raise InvalidProblemError("Inputs must be a finite matrix, one row a point.")
         object.__setattr__(self, "X", X)
 
-    def made_by(self, view: Any, kernel: Any) -> None:
-        """It is its kernel and its inputs, in files too."""
-
     def __getstate__(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "X": self.X}  # the rest can be computed again
 
@@ -77,6 +74,8 @@ class KernelRows(ByValues):
     def size(self) -> int:
         """Number of points."""
         return len(self)
+
+    rank = size
 
     @property
     def signature(self) -> Any:

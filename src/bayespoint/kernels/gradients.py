@@ -55,8 +55,10 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array, Z: Any = None) -> Array:
     if isinstance(kernel, Sum):
         return np.r_[contract_gradient(kernel.k1, X, g, Z), contract_gradient(kernel.k2, X, g, Z)]
     if isinstance(kernel, Product) and kernel.k1.n_dims and isinstance(kernel.k1, ConstantKernel):
-        values = kernel_values(kernel, X, Z)
-        return np.r_[np.vdot(g, values), _of_leaf(kernel.k2, X, g, values, kernel.k1.constant_value, Z)]
+        values, leaf = kernel_values(kernel, X, Z), kernel.k2
+        if leaf.n_dims and type(leaf) in (RBF, GroupedRBF):  # whose values are known with the amplitude
+            return np.r_[np.vdot(g, values), _rbf(leaf, X, g * values, Z)]
+        return np.r_[np.vdot(g, values), contract_gradient(leaf, X, kernel.k1.constant_value * g, Z)]
     if isinstance(kernel, Product):
         return np.r_[_product_side(kernel.k1, kernel.k2, X, g, Z), _product_side(kernel.k2, kernel.k1, X, g, Z)]
     if isinstance(kernel, Exponentiation):
@@ -65,19 +67,11 @@ def contract_gradient(kernel: Kernel, X: Any, g: Array, Z: Any = None) -> Array:
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * g.sum()])
     if type(kernel) in (RBF, GroupedRBF):
-        m = g * kernel_values(kernel, X, Z)
-        return _rbf(kernel, X, m) if Z is None else _rbf_between(kernel, X, Z, m)
+        return _rbf(kernel, X, g * kernel_values(kernel, X, Z), Z)
     if Z is not None:  # kernels of scikit-learn have a gradient between points and themselves only
         return by_differences(kernel, lambda varied: float(np.vdot(g, kernel_values(varied, X, Z))))
     _, gradient = kernel(X, eval_gradient=True)
     return np.einsum("ij,ijp->p", g, gradient)
-
-
-def _of_leaf(kernel: Kernel, X: Any, g: Array, values: Array, factor: float, Z: Any) -> Array:
-    """Derivative in the parameters of a kernel with an amplitude in front, whose values are known with that."""
-    if kernel.n_dims and type(kernel) in (RBF, GroupedRBF):
-        return _rbf(kernel, X, g * values) if Z is None else _rbf_between(kernel, X, Z, g * values)
-    return contract_gradient(kernel, X, factor * g, Z)
 
 
 def _product_side(varied: Kernel, other: Kernel, X: Any, g: Array, Z: Any) -> Array:
@@ -90,27 +84,22 @@ def _product_side(varied: Kernel, other: Kernel, X: Any, g: Array, Z: Any) -> Ar
     return contract_gradient(varied, X, g * factor, Z)
 
 
-def _rbf(kernel: RBF, X: Any, m: Array) -> Array:
-    """d exp(-|x-z|^2 / 2 l^2) / d log l_p = k (x_p - z_p)^2 / l_p^2, summed with g as row sums and X' M X, M = g k."""
-    scaled = np.asarray(X) / length_scales(kernel, np.shape(X)[1:])
-    scaled = scaled - scaled.mean(axis=0)  # distances do not change, rounding does
-    np.fill_diagonal(m, 0.0)  # a point has no distance from itself; left in, it would cancel only up to rounding
-    by_feature = 2 * (m.sum(axis=1) @ np.square(scaled) - np.einsum("ip,ip->p", scaled, m @ scaled))
-    return _by_parameter(kernel, by_feature)
+def _rbf(kernel: RBF, X: Any, m: Array, Z: Any) -> Array:
+    """d exp(-|x-z|^2 / 2 l^2) / d log l_p = k (x_p - z_p)^2 / l_p^2, summed with g as row sums and X' M Z, M = g k.
 
-
-def _rbf_between(kernel: RBF, X: Any, Z: Any, m: Array) -> Array:
-    """The same between two sets of points."""
-    centre = np.mean(Z, axis=0)
+    Points are centred: distances do not change, rounding does.
+    """
     scales = length_scales(kernel, np.shape(X)[1:])
-    x, z = (np.asarray(X) - centre) / scales, (np.asarray(Z) - centre) / scales
-    by_feature = m.sum(axis=1) @ np.square(x) + m.sum(axis=0) @ np.square(z) - 2 * np.einsum("ip,ip->p", x, m @ z)
-    return _by_parameter(kernel, by_feature)
-
-
-def _by_parameter(kernel: RBF, by_feature: Array) -> Array:
-    """Derivatives in the length scales of features, summed over those that share one."""
-    if isinstance(kernel, GroupedRBF):
+    if Z is None:
+        x = np.asarray(X) / scales
+        x = x - x.mean(axis=0)
+        np.fill_diagonal(m, 0.0)  # a point has no distance from itself; left in, it would cancel only up to rounding
+        by_feature = 2 * (m.sum(axis=1) @ np.square(x) - np.einsum("ip,ip->p", x, m @ x))
+    else:
+        centre = np.mean(Z, axis=0)
+        x, z = (np.asarray(X) - centre) / scales, (np.asarray(Z) - centre) / scales
+        by_feature = m.sum(axis=1) @ np.square(x) + m.sum(axis=0) @ np.square(z) - 2 * np.einsum("ip,ip->p", x, m @ z)
+    if isinstance(kernel, GroupedRBF):  # summed over the features that share a length scale
         return np.asarray(
             np.bincount(kernel.groups, weights=by_feature, minlength=len(kernel.length_scale)), dtype=float
         )

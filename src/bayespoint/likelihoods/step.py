@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import entr, log_ndtr, ndtr, owens_t
@@ -94,7 +94,7 @@ class Step:
         width = self.softness + gap * var
         tau = curvature / width
         nu = tau * mean + y * ratio * np.sqrt(var + self.softness) / width
-        if (i := self._without_closed_form(power)).size:
+        if self.softness > 0 and (i := np.flatnonzero(power < 1)).size:  # a soft step to a power has no closed form
             found = self._fractional(y[i], mean[i], var[i], power[i])
             log_z[i], tau[i] = found.log_z, found.curvature / (self.softness * found.gap)
             nu[i] = tau[i] * mean[i] + y[i] * found.slope / (sqrt(self.softness) * found.gap)
@@ -113,7 +113,7 @@ class Step:
         else:
             d_noise = np.zeros_like(z)
         d_softness = -0.5 * ratio * z * self.softness / total
-        if (i := self._without_closed_form(power)).size:
+        if self.softness > 0 and (i := np.flatnonzero(power < 1)).size:  # a soft step to a power has no closed form
             found = self._fractional(y[i], mean[i], var[i], power[i])
             d_noise[i], d_softness[i] = found.d_noise, found.d_softness
         return {"noise": d_noise, "softness": d_softness}
@@ -139,10 +139,6 @@ class Step:
             gap[far] = x2 * (1 - x2 * (6 - 50 * x2))
             curvature[far] = 1 - gap[far]
         return log_z, ratio, curvature, gap
-
-    def _without_closed_form(self, power: Array) -> Any:
-        """A fractional power of a soft step has no closed form; a hard step is closed under powers."""
-        return np.flatnonzero(power < 1) if self.softness > 0 else np.empty(0, dtype=int)
 
     def _fractional(self, y: Array, mean: Array, var: Array, power: Array) -> FractionalStep:
         s = self.softness

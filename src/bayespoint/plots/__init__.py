@@ -5,11 +5,10 @@ Matplotlib is imported when something is drawn (``bayespoint[plot]``).
 
 from ._boundaries import DecisionBoundariesDisplay
 from ._evidence import EvidenceSurfaceDisplay
-from ._feature_confidence import FeatureConfidenceDisplay
+from ._features import FeatureConfidenceDisplay, FeatureRelevanceDisplay
 from ._learning_curve import LearningCurveDisplay
 from ._probability import ProbabilitySurfaceDisplay
 from ._rejection import RejectionCurveDisplay
-from ._relevance import FeatureRelevanceDisplay
 from ._reliability import ReliabilityDisplay
 from ._traces import TraceDisplay
 from ._version_space import VersionSpaceDisplay

@@ -15,7 +15,7 @@ from ..grams import NewPoints
 from ..grams.gram import above_rounding
 from ..grams.whitening import Whitened
 from ..problem import Problem
-from .latent import Latent, correlated, spread_out
+from .latent import ByMoments, Latent, correlated, spread_out
 
 __all__ = ["ExpandedPosterior", "SampledPosterior"]
 
@@ -80,22 +80,8 @@ class _Draws:
         return from_dict({"posterior": {"latent": self.latents}}, dims={"latent": ["row"]})
 
 
-class _ByMoments:
-    """Moments of the latent one by one; what else there is at new points is told by `At`."""
-
-    latent: Any
-
-    @property
-    def mean(self) -> Array:
-        return self.latent.mean
-
-    @property
-    def variance(self) -> Array:
-        return self.latent.variance
-
-
 @dataclass(frozen=True, eq=False)
-class DrawnAt(_ByMoments):
+class DrawnAt(ByMoments):
     """Draws at new points: a latent given each draw, and the variance of what the training points do not determine."""
 
     coordinates: Array
@@ -216,7 +202,7 @@ class SampledPosterior(_Draws):
 
 
 @dataclass(frozen=True, eq=False)
-class ExpandedAt(_ByMoments):
+class ExpandedAt(ByMoments):
     """Few classifiers at new points, and a variance next to nothing beside them."""
 
     outputs: Array  # of shape (1, draw, n_points)

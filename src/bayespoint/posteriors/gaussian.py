@@ -13,26 +13,21 @@ from .._core.files import parts_of
 from .._core.typing import Array
 from ..grams import Conditioned, NewPoints
 from ..problem import Problem
-from .latent import Latent, correlated
+from .latent import ByMoments, Latent, correlated
 
 __all__ = ["EvidenceGradient", "GaussianPosterior"]
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianAt:
+class GaussianAt(ByMoments):
     """A Gaussian posterior at new points: mean and variance of the latent at each."""
 
     posterior: GaussianPosterior
     new: NewPoints
-    mean: Array
-    variance: Array
-
-    @property
-    def latent(self) -> Latent:
-        return Latent(self.mean, self.variance)
+    latent: Latent
 
     def expectation(self, function: Callable[[Array, Array], Array]) -> Array:
-        return function(self.mean, self.variance)
+        return function(*self.latent)
 
     def functions(self, size: int, rng: np.random.Generator) -> Array:
         mean, covariance = self.posterior.gaussian.jointly_at(self.new)
@@ -97,7 +92,7 @@ class GaussianPosterior:
 
     def at(self, new: NewPoints) -> GaussianAt:
         """The latent function at new points."""
-        return GaussianAt(self, new, *self.gaussian.at(new))
+        return GaussianAt(self, new, Latent(*self.gaussian.at(new)))
 
     @property
     def mean_weights(self) -> Array:
@@ -121,7 +116,7 @@ class GaussianPosterior:
     def leaving_out(self, share: Any) -> Latent:
         """Latent at each training point with a share of its own label taken away, such as one of several copies."""
         precision = 1 / self.variance - share * self.tau
-        prior = 1 / np.maximum(self.problem.diag, np.finfo(float).tiny)
+        prior = 1 / np.maximum(self.problem.gram.diag, np.finfo(float).tiny)
         precision = np.where(precision > 0, precision, prior)  # an approximate site may claim more than all there is
         residual = self.problem.gram.residual
         own = 0.0 if residual is None else residual

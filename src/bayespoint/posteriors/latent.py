@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.typing import Array
 
-__all__ = ["Latent", "correlated", "spread_out"]
+__all__ = ["ByMoments", "Latent", "correlated", "spread_out"]
 
 
 class Latent(NamedTuple):
@@ -23,6 +23,22 @@ class Latent(NamedTuple):
 
     mean: Array
     variance: Array
+
+
+class ByMoments:
+    """Moments of the latent one by one; what else there is at new points is told by `At`."""
+
+    latent: Any
+
+    @property
+    def mean(self) -> Array:
+        """Of each latent."""
+        return self.latent.mean
+
+    @property
+    def variance(self) -> Array:
+        """Of each latent."""
+        return self.latent.variance
 
 
 def correlated(covariance: Array, size: int, rng: np.random.Generator) -> Array:

@@ -65,13 +65,11 @@ def power_of(proba: Array, y: Array, weights: Array | None = None) -> float:
     """
     rows = np.ones(len(y)) if weights is None else weights
 
-    def log_probability(log_power: float) -> float:
-        raised = to_the_power(proba, float(np.exp(log_power)))
-        return float(rows @ np.log(np.maximum(raised[np.arange(len(y)), y], _TINY)))
-
     def cost(log_power: float) -> float:
-        return 0.5 * (log_power / _SPREAD) ** 2 - log_probability(log_power)
+        raised = to_the_power(proba, float(np.exp(log_power)))
+        log_probability = float(rows @ np.log(np.maximum(raised[np.arange(len(y)), y], _TINY)))
+        return 0.5 * (log_power / _SPREAD) ** 2 - log_probability
 
     best = float(minimize_scalar(cost, bounds=(-2.0, 2.0), method="bounded").x)
-    worth = _WORTH + _DOUBT * max(0.0, -log_probability(0.0) / float(rows.sum()) - _CLEAR)
+    worth = _WORTH + _DOUBT * max(0.0, cost(0.0) / float(rows.sum()) - _CLEAR)  # at zero it is the log loss alone
     return float(np.exp(best)) if cost(0.0) - cost(best) > worth else 1.0

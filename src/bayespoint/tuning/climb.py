@@ -303,7 +303,10 @@ class _Climb:
                 if not theta.size:
                     self.negative_evidence(theta, model, engine)
                 elif self.optimizer is None:
-                    self.by_gradient(np.clip(theta, *model.bounds.T), model, engine, options)
+                    watched = None if self.on_iteration is None else self.after_iteration
+                    settings: dict[str, Any] = {"bounds": model.bounds, "callback": watched, "options": options}
+                    start = np.clip(theta, *model.bounds.T)
+                    minimize(self.negative_evidence, start, (model, engine), "L-BFGS-B", jac=True, **settings)
                 else:
                     self.by_optimizer(np.clip(theta, *model.bounds.T), model, engine)
         except KeyboardInterrupt:
@@ -311,17 +314,13 @@ class _Climb:
         assert self.best is not None
         return self.best
 
-    def by_gradient(self, start: Array, model: Model, engine: EP, options: Mapping[str, Any]) -> None:
-        """Climb by L-BFGS."""
-        settings: dict[str, Any] = {"bounds": model.bounds, "callback": self.after_iteration, "options": options}
-        minimize(self.negative_evidence, start, (model, engine), "L-BFGS-B", jac=True, **settings)
-
     def by_optimizer(self, start: Array, model: Model, engine: EP) -> None:
         """Climb as the user does, and take what is chosen for the best."""
 
         def obj_func(theta: Array, eval_gradient: bool = True) -> Any:
             theta = np.asarray(theta, dtype=float)
-            return self.negative_evidence(theta, model, engine) if eval_gradient else self.cost(theta, model, engine)
+            found = self.negative_evidence(theta, model, engine, eval_gradient)
+            return found if eval_gradient else found[0]
 
         assert self.optimizer is not None
         found = self.optimizer(obj_func, start, model.bounds)
@@ -332,15 +331,13 @@ class _Climb:
                 f"{found!r}."
             )
         self.best = None
-        self.cost(theta, model, engine)
+        self.negative_evidence(theta, model, engine, with_gradient=False)
 
-    def negative_evidence(self, theta: Array, model: Model, engine: EP) -> tuple[float, Array]:
-        """What is minimised, with its gradient."""
-        cost = self.cost(theta, model, engine)
-        return cost, np.zeros(len(theta)) if self.last is None else -self.last.merit_gradient()
-
-    def cost(self, theta: Array, model: Model, engine: EP) -> float:
-        """What is minimised."""
+    def negative_evidence(
+        self, theta: Array, model: Model, engine: EP, with_gradient: bool = True
+    ) -> tuple[float, Array]:
+        """What is minimised, with its gradient; without it, zero."""
+        nothing = np.zeros(len(theta))
         candidate = infer_candidate(model.at(theta), *self.data, engine, start=self.last, n_jobs=self.n_jobs)
         self.evaluations += 1
         value = candidate.merit
@@ -348,9 +345,9 @@ class _Climb:
             self.best = candidate
         if value == -np.inf:  # expectation propagation broke down here
             self.last = None
-            return _NOWHERE
+            return _NOWHERE, nothing
         self.last = candidate
-        return -value
+        return -value, -candidate.merit_gradient() if with_gradient else nothing
 
     def after_iteration(self, intermediate_result: Any) -> None:
         """Whoever looks on may stop it."""

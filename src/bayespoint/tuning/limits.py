@@ -16,18 +16,7 @@ _CLOSE = 1e-4  # in log-parameters
 
 
 def parameter_names(model: Model) -> list[str]:
-    """Names of the free parameters in the order of `theta`; constants are told apart, and shown as deviations.
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint import Step
-    >>> from bayespoint.kernels import with_bias
-    >>> from bayespoint.tuning import Model
-    >>> from bayespoint.tuning.limits import parameter_names
-    >>> parameter_names(Model(with_bias(2.0 * RBF([1.0, 2.0]), 1.0, tuned=True), Step(0.1), ("noise",)))
-    ['amplitude', 'length scale 0', 'length scale 1', 'bias', 'noise']
-    """
+    """Names of the free parameters in the order of `theta`; constants are told apart, and shown as deviations."""
     names: list[str] = []
     for parameter in model.kernel.hyperparameters:
         if parameter.fixed:
@@ -45,21 +34,7 @@ def shown_power(name: str) -> float:
 
 
 def warn_at_bounds(models: Sequence[Model]) -> None:
-    """Say which parameters ended at a bound of their search, by name, value and bound.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from bayespoint import Step
-    >>> from bayespoint.tuning import Model
-    >>> from bayespoint.tuning.limits import warn_at_bounds
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn_at_bounds([Model(RBF(5.0, (1.0, 5.0)), Step())])
-    >>> str(caught[0].message).split(";")[0]
-    'Hyper-parameters at a bound of their search: length scale 5 (of 1 to 5)'
-    """
+    """Say which parameters ended at a bound of their search, by name, value and bound."""
     found = [f"{one} of kernel '{model.name}'" if model.name else one for model in models for one in _at_bounds(model)]
     if found:
         warnings.warn(

@@ -79,7 +79,8 @@ def weak_hyper_prior(
     array([4., 3., 1.])
     """
     shape = kernel.k1
-    variance = float(np.average(_diagonal(shape, X), weights=weights))
+    by_blocks = sparse.issparse(X) and shape.requires_vector_input
+    variance = float(np.average(_diagonal(shape, X) if by_blocks else shape.diag(X), weights=weights))
     lift = np.log(_VARIANCE / variance) if variance > 0 else 0.0  # no kernel, as will be said elsewhere
     blocks = [*_blocks(shape, lift), *_blocks(kernel.k2, 0.0)]
     blocks += [(np.log([getattr(likelihood, name)]), np.array([[_SPREADS[name] ** -2]])) for name in free]
@@ -88,9 +89,7 @@ def weak_hyper_prior(
 
 
 def _diagonal(kernel: Kernel, X: Any) -> Array:
-    """Kernel value of each row with itself; kernels of scikit-learn take sparse rows as arrays, some at a time."""
-    if not (sparse.issparse(X) and kernel.requires_vector_input):
-        return np.asarray(kernel.diag(X))
+    """Kernel value of each sparse row with itself; kernels of scikit-learn take them as arrays, some at a time."""
     blocks = (X[start : start + _ROWS].toarray() for start in range(0, X.shape[0], _ROWS))
     return np.concatenate([kernel.diag(block) for block in blocks])
 

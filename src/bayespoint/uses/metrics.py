@@ -25,6 +25,7 @@ __all__ = [
     "information_gain",
     "rejection_curve",
     "reliability_curve",
+    "share_limits",
 ]
 
 _ROUNDING = 1e-5  # of rows of probabilities that should add up to one, single precision included
@@ -128,7 +129,7 @@ def reliability_curve(
     _check(0 < level < 1, f"level must lie between 0 and 1, got {level!r}.")
     event, p = _event(y_true, proba, classes)
     count, hits, total = _bins(event, p, n_bins, strategy)
-    return ReliabilityCurve(total / count, hits / count, *_clopper_pearson(hits, count, level), count)
+    return ReliabilityCurve(total / count, hits / count, *share_limits(hits, count, level), count)
 
 
 def expected_calibration_error(
@@ -346,7 +347,7 @@ def _bins(event: Any, p: Array, n_bins: int, strategy: str) -> tuple[Any, Any, A
     return count[count > 0], hits[count > 0], total[count > 0]
 
 
-def _clopper_pearson(hits: Array, count: Any, level: float) -> tuple[Array, Array]:
+def share_limits(hits: Array, count: Any, level: float) -> tuple[Array, Array]:
     """Limits outside of which each of the two binomial tails has probability ``(1 - level) / 2``."""
     tail = (1 - level) / 2
     low = betaincinv(np.maximum(hits, 1), count - np.maximum(hits, 1) + 1, tail)

@@ -23,7 +23,7 @@ from ..._core.typing import Array
 from ...grams import NewPoints
 from ...posteriors import GaussianPosterior
 from .engine import EP, posterior_of_state
-from .sites import SiteRows, Sites, State, evaluate, matched, settle
+from .sites import SiteRows, Sites, State, evaluate, settle
 
 __all__ = ["GrownPosterior", "add_row"]
 
@@ -66,7 +66,7 @@ def add_row(posterior: GaussianPosterior, new: NewPoints, y: float, *, tolerance
                 info = {"sweeps": looks, "updates": "one row", "error": exact.error}
                 return _grown(posterior_of_state(problem, rows, exact, info, EP(tolerance=tolerance)), guide)
             state = _settle(rows, guide.around(rows, exact), state.sites, 0.1 * tolerance)
-        settled: Any = Sites(*state.sites.times(rows.copies))
+        settled: Any = Sites(rows.copies * state.sites.tau, rows.copies * state.sites.nu)
         return _grown(EP(tolerance=tolerance).infer(problem, start=settled), guide)
 
 
@@ -143,9 +143,9 @@ def _settle(rows: SiteRows, guide: _Guide, sites: Sites, tolerance: float) -> St
     """Sweeps until sites stand still, with moments from the guide."""
 
     def guided(rows: SiteRows, sites: Sites, last: State) -> State:
-        tau, nu = sites.times(rows.copies)
+        tau, nu = rows.copies * sites.tau, rows.copies * sites.nu
         moments = guide.moments(tau, nu, last.mean)
-        state = None if moments is None else matched(rows, sites, *moments)
+        state = None if moments is None else evaluate(rows, sites, moments=moments)
         return state or State.improper(sites, last.mean, guide.variance)
 
     start = guided(rows, sites, State.improper(sites, guide.mean, guide.variance))

@@ -77,7 +77,7 @@ class EP(Engine):
         """
         self.check(problem)
         hard = problem.hard
-        if hard.any() and not problem.diag[hard].all():
+        if hard.any() and not problem.gram.diag[hard].all():
             problem.raise_if_empty()
         rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
         sites = nothing = Sites(*np.zeros((2, problem.size)))
@@ -108,7 +108,8 @@ class EP(Engine):
         """Sweeps that update one site at a time, each followed by a rank-one update of the covariance."""
         best = state
         for sweep in range(1, self.max_sweeps // 4 + 1):
-            new = back_off(rows, state, _one_by_one(rows, state))
+            proposal = _one_by_one(rows, state)
+            new = evaluate(rows, proposal) or back_off(rows, state, proposal)
             if new is None:
                 return best, sweep
             state = new
@@ -122,7 +123,7 @@ def _one_by_one(rows: SiteRows, state: State) -> Sites:
     """One pass over the sites in order, the Gaussian kept up to date by rank-one changes."""
     running = state.gaussian.one_by_one()
     tau, nu = state.sites.tau.copy(), state.sites.nu.copy()
-    for i in range(rows.size):
+    for i in range(len(rows.y)):
         mean, var, column = running.marginal(i)
         if not (var > 0 and 1 / var > tau[i]):
             continue
@@ -141,16 +142,15 @@ def _copies_in_turn(rows: SiteRows, i: int, mean: float, var: float, tau: float,
     A copy moves the marginal before the next one looks at it; all of them at once overshoot by their number. What the
     shared site is after a turn is the mean of the copies' sites. Many copies take their turn in equal groups.
     """
-    copies, one = float(rows.copies[i]), slice(i, i + 1)
+    copies, row = float(rows.copies[i]), rows.some(slice(i, i + 1))
     turns = min(ceil(copies), _TURNS)
     for _ in range(turns):
-        precision = 1 / var - tau
-        if not precision > 0:
+        state = evaluate(row, Sites(*np.array([[tau], [nu]])), moments=(np.array([mean]), np.array([var])))
+        if state is None:
             break
-        _, t, v = rows.site(np.array([(mean / var - nu) / precision]), np.array([1 / precision]), one)
-        d_tau, d_nu = copies / turns * (t[0] - tau), copies / turns * (v[0] - nu)
+        d_tau, d_nu = copies / turns * (state.target.tau[0] - tau), copies / turns * (state.target.nu[0] - nu)
         grown = 1 + d_tau * var
-        if not (np.isfinite(d_tau + d_nu) and grown > 1e-8):
+        if not grown > 1e-8:
             break
         tau, nu = tau + d_tau / copies, nu + d_nu / copies
         mean, var = (mean + var * d_nu) / grown, var / grown
@@ -165,21 +165,20 @@ def posterior_of_state(
     F(N(m, v)) = log v / 2 + m^2 / (2 v) is the log-normaliser in natural parameters. The evidence is stationary in the
     sites, so its gradient holds them fixed.
     """
-    tau, nu = state.sites.times(rows.copies)
     gaussian = state.gaussian
+    tau, nu = rows.copies * state.sites.tau, rows.copies * state.sites.nu
     log_evidence = gaussian.log_ratio + rows_evidence(rows, state)
     if not np.isfinite(log_evidence):
         raise InvalidProblemError(
             f"Expectation propagation broke down: rescale the kernel, or {rows.likelihood.remedy}."
         )
-    residual = rows.gram.residual
-    seen_var = state.cavity_var if residual is None else state.cavity_var + residual
+    seen_var = state.cavity_var + rows.residual
     by_parameter = rows.likelihood.log_normaliser_gradient(rows.y, state.cavity_mean, seen_var, rows.power)
     gradient = EvidenceGradient(
         gaussian.alpha,
         gaussian,
         {name: float((rows.copies * d).sum()) for name, d in by_parameter.items()},
-        None if residual is None else _by_residual(rows, state),
+        None if rows.gram.residual is None else _by_residual(rows, state),
     )
     return GaussianPosterior(
         *(problem, gaussian.alpha, state.mean, state.var, tau, nu, gaussian, log_evidence, gradient, info),

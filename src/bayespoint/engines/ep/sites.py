@@ -15,7 +15,7 @@ from ..._core.typing import Array
 from ...grams import Gram
 from ...problem import Weights
 
-__all__ = ["ALARMING", "PATIENCE", "SETTLED", "SiteRows", "Sites", "State", "evaluate", "matched", "settle"]
+__all__ = ["ALARMING", "PATIENCE", "SETTLED", "SiteRows", "Sites", "State", "evaluate", "settle"]
 
 SETTLED = 1e-3  # an error that rounding can leave on an ill-conditioned Gram matrix, and that no figure shows
 ALARMING = 5e-2  # an error, over all sites together, that may show in probabilities
@@ -32,30 +32,19 @@ class SiteRows(NamedTuple):
     likelihood: Any
     copies: Array
     power: Array
+    residual: Array  # zero where the Gram matrix has all of a row's variance
 
     @classmethod
     def of(cls, gram: Gram, y: Array, likelihood: Any, weights: Weights | None) -> SiteRows:
         """From the parts of a problem."""
-        ones = np.ones(len(y))
-        return cls(gram, y, likelihood, *((ones, ones) if weights is None else weights))
+        copies, power = np.ones((2, len(y))) if weights is None else weights
+        return cls(gram, y, likelihood, copies, power, np.zeros(len(y)) if gram.residual is None else gram.residual)
 
-    @property
-    def size(self) -> int:
-        """Number of rows."""
-        return len(self.y)
-
-    def site(self, cavity_mean: Array, cavity_var: Array, some: Any = slice(None)) -> tuple[Array, Array, Array]:
-        """Log-normalisers, and sites on the latents, or on that part of them that the Gram matrix has.
-
-        The likelihood sees the latent with its residual; a site of precision tau there is one of precision
-        ``1 / (1 / tau + residual)`` and the same mean here.
-        """
-        y, power, residual = self.y[some], self.power[some], self.gram.residual
-        if residual is None:
-            return self.likelihood.site(y, cavity_mean, cavity_var, power)
-        log_z, tau, nu = self.likelihood.site(y, cavity_mean, cavity_var + residual[some], power)
-        shrink = 1 / (1 + tau * residual[some])
-        return log_z, tau * shrink, nu * shrink
+    def some(self, which: Any) -> SiteRows:
+        """Some of the rows, without their Gram matrix."""
+        nothing: Any = None
+        arrays = (self.y[which], self.copies[which], self.power[which], self.residual[which])
+        return SiteRows(nothing, arrays[0], self.likelihood, *arrays[1:])
 
 
 class Sites(NamedTuple):
@@ -67,10 +56,6 @@ class Sites(NamedTuple):
     def towards(self, other: Sites, step: float) -> Sites:
         """A part of the way to other sites."""
         return Sites(self.tau + step * (other.tau - self.tau), self.nu + step * (other.nu - self.nu))
-
-    def times(self, copies: Array) -> tuple[Array, Array]:
-        """All copies of each site together."""
-        return copies * self.tau, copies * self.nu
 
 
 class State(NamedTuple):
@@ -93,25 +78,32 @@ class State(NamedTuple):
         return cls(sites, nothing, mean, var, nothing, nothing, nothing, sites, np.inf)
 
 
-def evaluate(rows: SiteRows, sites: Sites, last: State | None = None) -> State | None:
+def evaluate(
+    rows: SiteRows, sites: Sites, last: State | None = None, moments: tuple[Array, Array] | None = None
+) -> State | None:
     """One sweep's worth of work: marginals, cavities, matched sites. None if the Gaussian is not proper.
 
-    Whoever only comes near the marginals may look at the `last` state; here they are worked out.
+    Whoever only comes near the marginals may look at the `last` state, and gives their `moments`; else these are worked
+    out. The likelihood sees the latent with its residual; a site of precision tau there is one of precision
+    ``1 / (1 / tau + residual)`` and the same mean on the part that the Gram matrix has.
     """
-    gaussian = rows.gram.conditioned(*sites.times(rows.copies))  # lines 10 to 12
-    return None if gaussian is None else matched(rows, sites, gaussian.mean, gaussian.variance, gaussian)
-
-
-def matched(rows: SiteRows, sites: Sites, mean: Array, var: Array, gaussian: Any = None) -> State | None:
-    """Cavities of given marginals, and the sites that moment matching asks for."""
+    gaussian = None
+    if moments is None:
+        gaussian = rows.gram.conditioned(rows.copies * sites.tau, rows.copies * sites.nu)  # lines 10 to 12
+        if gaussian is None:
+            return None
+        moments = gaussian.mean, gaussian.variance
+    mean, var = moments
     with np.errstate(divide="ignore", invalid="ignore"):
         cavity_precision = 1 / var - sites.tau  # line 4
         cavity_mean = (mean / var - sites.nu) / cavity_precision  # line 5
     if not (np.all(var > 0) and np.all(cavity_precision > 0) and np.isfinite(cavity_mean).all()):
         return None
     cavity_var = 1 / cavity_precision
-    log_z, new_tau, new_nu = rows.site(cavity_mean, cavity_var)  # lines 6 to 8
-    target = Sites(np.maximum(new_tau, 0.0) if rows.likelihood.is_log_concave else new_tau, new_nu)
+    seen_var = cavity_var + rows.residual
+    log_z, tau, nu = rows.likelihood.site(rows.y, cavity_mean, seen_var, rows.power)  # lines 6 to 8
+    shrink = 1 / (1 + tau * rows.residual)
+    target = Sites(shrink * (np.maximum(tau, 0.0) if rows.likelihood.is_log_concave else tau), shrink * nu)
     if not (np.isfinite(target.tau).all() and np.isfinite(target.nu).all()):
         return None
     change = np.square((target.tau - sites.tau) * var) + np.square(target.nu - sites.nu) * var
@@ -143,7 +135,7 @@ def settle(
             proposal = Sites(*np.where(proposal.tau >= 0, proposal, state.target))
         if damping < 1.0:
             proposal = state.sites.towards(proposal, damping)
-        new = back_off(rows, state, proposal, look)
+        new = look(rows, proposal, state) or back_off(rows, state, proposal, look)
         if new is None:
             return best, sweep
         state = new
@@ -153,9 +145,9 @@ def settle(
 
 
 def back_off(rows: SiteRows, old: State, new: Sites, look: Look = evaluate) -> State | None:
-    """The state at new sites, the step to them halved until the Gaussian is proper."""
-    for halvings in range(_HALVINGS):
-        state = look(rows, old.sites.towards(new, 0.5**halvings) if halvings else new, old)
+    """The state on the way to sites that make no proper Gaussian, the step to them halved until it is."""
+    for halvings in range(1, _HALVINGS):
+        state = look(rows, old.sites.towards(new, 0.5**halvings), old)
         if state is not None:
             return state
     return None

@@ -29,7 +29,7 @@ def chained_log_evidence(problem: Problem, kind: str, sweeps: int, rng: np.rando
     value, variance, step = 0.0, 0.0, 0.5
     for k in range(problem.size):
         logs = np.empty(sweeps)
-        z, step = _link(factor, *model, k, k + 1, z, step, logs, rng)
+        z, step = _link(factor, model, k, z, step, logs, rng)
         top = logs.max()
         weights = np.exp(logs - top)
         batches = np.array([part.mean() for part in np.array_split(weights, min(20, sweeps))])
@@ -39,8 +39,9 @@ def chained_log_evidence(problem: Problem, kind: str, sweeps: int, rng: np.rando
 
 
 @njit(cache=True)
-def _log_weight(theta, y, weights, kind, C, log_kappa, rows):  # type: ignore[no-untyped-def]
+def _log_weight(theta, model, rows):  # type: ignore[no-untyped-def]
     """Logarithm of the weight function with `rows` rows: likelihoods, sums over labels, or a power of their mean."""
+    y, weights, kind, C, log_kappa = model
     total, mean = 0.0, 0.0
     n = len(theta)
     for i in range(n if kind == 2 else rows):
@@ -57,11 +58,11 @@ def _log_weight(theta, y, weights, kind, C, log_kappa, rows):  # type: ignore[no
 
 
 @njit(cache=True)
-def _link(factor, y, weights, kind, C, log_kappa, now, later, z, step, logs, rng):  # type: ignore[no-untyped-def]
-    """Sample with `now` rows, and record the log-ratio of the weights with `later` rows; the step size adapts first."""
+def _link(factor, model, rows, z, step, logs, rng):  # type: ignore[no-untyped-def]
+    """Sample with so many rows, and record the log-ratio of the weights with one more; the step size adapts first."""
     rank = factor.shape[1]
     theta = factor @ z
-    current = _log_weight(theta, y, weights, kind, C, log_kappa, now)
+    current = _log_weight(theta, model, rows)
     sweeps = len(logs)
     warmup = sweeps // 4
     accepted = 0
@@ -69,7 +70,7 @@ def _link(factor, y, weights, kind, C, log_kappa, now, later, z, step, logs, rng
         for _ in range(5):
             proposal = z + step * rng.standard_normal(rank)
             new_theta = factor @ proposal
-            new = _log_weight(new_theta, y, weights, kind, C, log_kappa, now)
+            new = _log_weight(new_theta, model, rows)
             change = new - current - 0.5 * (np.dot(proposal, proposal) - np.dot(z, z))
             if np.log(rng.random()) < change:
                 z, theta, current = proposal, new_theta, new
@@ -78,5 +79,5 @@ def _link(factor, y, weights, kind, C, log_kappa, now, later, z, step, logs, rng
             step *= 1.2 if accepted > 15 else 0.8
             accepted = 0
         if t >= warmup:
-            logs[t - warmup] = _log_weight(theta, y, weights, kind, C, log_kappa, later) - current
+            logs[t - warmup] = _log_weight(theta, model, rows + 1) - current
     return z, step
