@@ -322,6 +322,7 @@ SURFACE = [
     "likelihoods.HingeSum",
     "likelihoods.Likelihood",
     "likelihoods.Logistic",
+    "likelihoods.SquaredHinge",
     "likelihoods.Step",
     "load",
     "plots.DecisionBoundariesDisplay",

@@ -58,7 +58,7 @@ def run(size: Size) -> Findings:
     gap = angle(x) - proxy(x)
     worst = int(gap.argmax())
     falling = float(x[worst])
-    found = np.array(size.map(excess, [(k, size.pick(INPUTS, 300)) for k in range(size.pick(20, 2))]))
+    found = np.array(size.map(excess, [(k, size.pick(INPUTS, 300)) for k in range(size.pick(10, 2))]))
     figures = [
         Statement(
             "share of inputs on which two classifiers disagree (Figure 11)",
