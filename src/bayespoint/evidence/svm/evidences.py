@@ -40,6 +40,7 @@ def svm_log_evidence(
     se: float = 0.1,
     max_draws: int = 100_000,
     sweeps: int = 2000,
+    link: int = 1,
 ) -> Estimate:
     """Log-evidence of a problem with a hinge: naive (27), conditional (25) or joint (30), not divided by n.
 
@@ -61,6 +62,8 @@ def svm_log_evidence(
         Draws after which to stop.
     sweeps : int, default=2000
         Sweeps of each link of a chain.
+    link : int, default=1
+        Rows that join in one link of a chain: more are faster and noisier.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def svm_log_evidence(
     elif method == "sampled":
         naive = log_evidence(problem, rng, se=se, max_draws=max_draws)
     elif method == "chaining":
-        naive = Estimate(*chained_log_evidence(problem, "naive", sweeps, rng), method)
+        naive = Estimate(*chained_log_evidence(problem, "naive", sweeps, rng, link), method)
     else:
         raise InvalidProblemError(
             f"method must be 'corrected', 'ep', 'laplace', 'sampled' or 'chaining', got {method!r}."
@@ -94,7 +97,7 @@ def svm_log_evidence(
     if kind == "naive":
         return replace(naive, method=f"naive, {naive.method}")
     how = "chaining" if method == "chaining" else "sampled"
-    norm = log_normaliser(problem, rng, kind, how, se=se, max_draws=max_draws, sweeps=sweeps)
+    norm = log_normaliser(problem, rng, kind, how, se=se, max_draws=max_draws, sweeps=sweeps, link=link)
     error = float(np.hypot(naive.se or 0.0, norm.se or 0.0))
     return Estimate(naive.value - norm.value, error, f"{kind}, {naive.method}", norm.path)
 
@@ -108,8 +111,13 @@ def log_normaliser(
     se: float = 0.1,
     max_draws: int = 100_000,
     sweeps: int = 2000,
+    link: int = 1,
+    probabilities: Any = None,
+    n: int | None = None,
 ) -> Estimate:
     """Logarithm of N(X) (28), the naive evidence summed over all labellings, or of N-hat (29). Labels do not matter.
+
+    With `probabilities` Q(x) of the rows, or a number n of data, the joint one is the normaliser (7) of the model.
 
     Parameters
     ----------
@@ -122,8 +130,12 @@ def log_normaliser(
     method : {"sampled", "ep", "chaining"}, default="sampled"
         "sampled" lets the hinges rise from nothing, for N(X) with labels and latents drawn in turn, for N-hat by
         elliptical slices. "ep" is for N(X) only and several nats off.
-    se, max_draws, sweeps
+    se, max_draws, sweeps, link
         As for `svm_log_evidence`.
+    probabilities : array-like of shape (n_rows,), optional
+        Q(x) of the rows for ``kind="joint"``, which then stand for all inputs there are; equal by default.
+    n : int, optional
+        Size of the data set that is normalised for ``kind="joint"``; the number of rows by default.
 
     Returns
     -------
@@ -140,24 +152,38 @@ def log_normaliser(
     if kind not in ("conditional", "joint"):
         raise InvalidProblemError(f"kind must be 'conditional' or 'joint', got {kind!r}.")
     check_effort(se, max_draws)
-    if sweeps < 2:
-        raise InvalidProblemError(f"sweeps must be at least 2, got {sweeps!r}.")
+    if sweeps < 2 or link < 1:
+        raise InvalidProblemError(f"sweeps must be at least 2 and link at least 1, got {sweeps!r} and {link!r}.")
+    share, n = _inputs(problem, kind, method, probabilities, n)
     if method == "chaining":
-        return Estimate(*chained_log_evidence(problem, kind, sweeps, as_generator(rng)), method)
+        return Estimate(*chained_log_evidence(problem, kind, sweeps, as_generator(rng), link), method)
     if method == "ep" and kind == "conditional":
         return Estimate(float(EP().infer(_summed(problem)).log_evidence or 0.0), None, "ep")
     if method != "sampled":
         raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
     if not (problem.diag.any() or problem.residual is not None):  # all latents are zero
         zero = np.log(2) + problem.exponents * (likelihood.log_kappa - likelihood.C)
-        mean = problem.size * float(logsumexp(zero) - np.log(problem.size))
+        mean = n * float(logsumexp(zero, b=share))
         return Estimate(float(zero.sum()) if kind == "conditional" else mean, 0.0, "exact")
     rng = as_generator(rng)
     with blas_threads_for(problem.size):
-        walk = walk_along(partial(normaliser_path, kind=kind), problem, rng, None)
+        walk = walk_along(partial(normaliser_path, kind=kind, share=share, n=n), problem, rng, None)
         estimate = refined(walk, method, se, max_draws)
     warn_if_short(estimate, se)
     return estimate
+
+
+def _inputs(problem: Problem, kind: str, method: str, probabilities: Any, n: int | None) -> tuple[Array, int]:
+    """Q(x) and n of (7), checked."""
+    if (probabilities is not None or n is not None) and (kind != "joint" or method != "sampled"):
+        raise InvalidProblemError("probabilities and n belong to kind='joint' with method='sampled': leave them out.")
+    size = problem.size
+    share = np.full(size, 1 / size) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
+    if share.shape != (size,) or np.any(share < 0) or not np.isclose(share.sum(), 1.0):
+        raise InvalidProblemError(f"probabilities must be {size} numbers of at least 0 that add up to one.")
+    if n is not None and n < 1:
+        raise InvalidProblemError(f"n must be a whole number of at least 1, got {n!r}.")
+    return share, size if n is None else int(n)
 
 
 def check_evidence(problem: Problem, kind: str) -> None:
@@ -204,6 +230,6 @@ class Survival(Ellipse):
         return total
 
 
-def normaliser_path(problem: Problem, kind: str) -> Any:
+def normaliser_path(problem: Problem, kind: str, share: Array | None = None, n: int | None = None) -> Any:
     """From the prior to the distribution of latents that N(X) or N-hat is the normaliser of."""
-    return LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem))
+    return LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem, share, n))
