@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._core.typing import Array
+from ._core.words import told_briefly
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
 from .grams import Dense, Gram, NewPoints, check_gram
 from .grams.separation import separating_class_latents, separating_latents
@@ -19,6 +20,7 @@ __all__ = ["Problem", "Weights"]
 _ROUNDING = 1e-12  # share of a prior variance that is nothing
 
 
+@told_briefly()
 class Weights(NamedTuple):
     """Row i counts as `copies[i]` rows with the likelihood to the `power[i]`: one copy or more, a power of at most one.
 
@@ -63,6 +65,7 @@ class Weights(NamedTuple):
         return bool(np.all((self.total > 0) & np.isfinite(self.total)))
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Latents ``f ~ N(0, gram)`` and labels with ``prod_i likelihood(y_i f_i)**weight_i``.

@@ -50,7 +50,8 @@ def bayes_point(posterior: Posterior) -> Array:
     -------
     ndarray of shape (n,)
         ``alpha`` in ``f(x) = sum_i alpha_i k(x, x_i)`` with ``alpha' K alpha = 1``; for a low-rank problem the
-        coordinates of that function, of length one.
+        coordinates of that function, of length one. Of several classes one function each, in columns, of length one
+        together.
 
     Examples
     --------
@@ -60,8 +61,8 @@ def bayes_point(posterior: Posterior) -> Array:
     >>> readouts.bayes_point(EP().infer(Problem(np.eye(2), [1, -1], Step()))).round(4)
     array([ 0.7071, -0.7071])
     """
-    weights = posterior.mean_weights
-    return weights / posterior.problem.gram.length(weights)
+    weights, gram = posterior.mean_weights, posterior.problem.gram
+    return weights / np.linalg.norm([gram.length(column) for column in weights.reshape(len(weights), -1).T])
 
 
 def latent(posterior: Posterior, new: NewPoints) -> Latent:
@@ -89,7 +90,8 @@ def latent(posterior: Posterior, new: NewPoints) -> Latent:
     >>> readouts.latent(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     Latent(mean=array([0.]), variance=array([1.]))
     """
-    return posterior.at(new).latent
+    at = posterior.at(new)
+    return at.latent if posterior.problem.n_classes is None else Latent(at.mean, at.variance)
 
 
 def class_probability(posterior: Posterior, new: NewPoints) -> Array:
@@ -103,6 +105,7 @@ def class_probability(posterior: Posterior, new: NewPoints) -> Array:
     Returns
     -------
     ndarray of shape (n_points,)
+        Of several classes the probabilities of all, of shape (n_points, n_classes).
 
     Examples
     --------
@@ -114,8 +117,13 @@ def class_probability(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.class_probability(posterior, DensePoints([[0.0, 0.0], [0.5, 0.0]], [1.0, 1.0])).round(3)
     array([0.5  , 0.605])
     """
+    at: Any = posterior.at(new)
     likelihood = posterior.problem.likelihood
-    return posterior.at(new).expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)))
+    if posterior.problem.n_classes is not None:
+        probabilities: Array = at.probabilities
+        return probabilities
+    positive: Array = at.expectation(lambda mean, var: np.exp(likelihood.log_probability(mean, var)))
+    return positive
 
 
 def joint_class_probability(posterior: Posterior, new: NewPoints) -> Array:
@@ -173,7 +181,7 @@ def dont_know(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.dont_know(posterior, DensePoints([[0.0, 0.0], [1.0, 0.0]], [1.0, 1.0])).round(2)
     array([0.39, 0.3 ])
     """
-    total: Array = sum(_mean_likelihood(posterior, new, y) for y in (1.0, -1.0))
+    total = _mean_likelihood(posterior, new, 1.0) + _mean_likelihood(posterior, new, -1.0)
     return np.clip(1 - total, 0.0, 1.0)
 
 
@@ -211,7 +219,12 @@ def vote(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.vote(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     array([0.5])
     """
-    return posterior.at(new).expectation(lambda mean, var: ndtr(mean / np.sqrt(var)))
+    at: Any = posterior.at(new)
+    if posterior.problem.n_classes is not None:
+        votes: Array = at.votes
+        return votes
+    share: Array = at.expectation(lambda mean, var: ndtr(mean / np.sqrt(var)))
+    return share
 
 
 def entropy(posterior: Posterior, new: NewPoints) -> Array:
@@ -239,6 +252,8 @@ def entropy(posterior: Posterior, new: NewPoints) -> Array:
     array([1.])
     """
     p = class_probability(posterior, new)
+    if posterior.problem.n_classes is not None:
+        return entr(p).sum(axis=1) / np.log(2)
     return (entr(p) + entr(1 - p)) / np.log(2)
 
 
@@ -299,8 +314,12 @@ def mutual_information(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.mutual_information(EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1))), point).round(3)
     array([0.531])
     """
-    noise = posterior.at(new).expectation(posterior.problem.likelihood.conditional_entropy) / np.log(2)
-    return np.maximum(entropy(posterior, new) - noise, 0.0)
+    at: Any = posterior.at(new)
+    if posterior.problem.n_classes is not None:
+        noise = at.conditional_entropy
+    else:
+        noise = at.expectation(posterior.problem.likelihood.conditional_entropy)
+    return np.maximum(entropy(posterior, new) - noise / np.log(2), 0.0)
 
 
 def flip_probability(posterior: Posterior) -> Array:
@@ -331,7 +350,7 @@ def flip_probability(posterior: Posterior) -> Array:
     return posterior.disagreement()
 
 
-def leave_one_out_probability(posterior: Posterior) -> Array:
+def leave_one_out_probability(posterior: Any) -> Array:
     """Probability of the label +1 at each training point given all the other points.
 
     Parameters
@@ -352,6 +371,9 @@ def leave_one_out_probability(posterior: Posterior) -> Array:
     >>> readouts.leave_one_out_probability(posterior).round(6)
     array([0.5, 0.5])
     """
+    if posterior.problem.n_classes is not None:
+        probabilities: Array = posterior.leave_one_out_probabilities
+        return probabilities
     return np.exp(posterior.problem.likelihood.log_probability(*posterior.leave_one_out))
 
 

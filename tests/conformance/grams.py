@@ -53,7 +53,7 @@ def spanned(gram):
     return FEATURES[:SIZE] @ FEATURES[:SIZE].T if gram in ("factor", "residual") else _whole(gram)[:SIZE, :SIZE]
 
 
-def dense_problem_of(gram, likelihood, weights="none", *, residual=True):
+def dense_problem_of(gram, likelihood, weights="none", *, residual=True, labels=Y):
     """The same problem on a plain Gram matrix, and the same new points.
 
     A row with a residual that counts more than once is as many rows, each with a residual of its own.
@@ -65,7 +65,7 @@ def dense_problem_of(gram, likelihood, weights="none", *, residual=True):
     plain = spanned(gram)[np.ix_(rows, rows)]
     if gram == "residual" and residual:
         plain = plain + np.diag(RESIDUAL[rows])
-    return Problem(plain, Y[rows], likelihood, which), DensePoints(whole[SIZE:, rows], np.diagonal(whole)[SIZE:])
+    return Problem(plain, labels[rows], likelihood, which), DensePoints(whole[SIZE:, rows], np.diagonal(whole)[SIZE:])
 
 
 def _whole(gram):

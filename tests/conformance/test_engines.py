@@ -61,7 +61,11 @@ TABLE = {  # columns in the order of LIKELIHOODS
 }
 CHOICES = {"hard": Choice(), "noise": Choice(0.1), "soft": Choice(0.0, 0.5), "soft noise": Choice(0.1, 0.5)}
 CLASSES = {  # class numbers instead of signs, columns in the order of CHOICES; engines that are not here take none
+    "Billiard": [True, True, True, True],
+    "GibbsSampler": [True, True, True, True],
+    "EP": [True, True, True, True],
 }
+THREE = np.array([0, 1, 2, 0, 1, 2, 2, 0])
 CELLS = [(engine, kind, works) for engine, row in TABLE.items() for kind, works in zip(LIKELIHOODS, row, strict=True)]
 WORKING = [(engine, kind) for engine, kind, works in CELLS if works]
 EXACT = ["Billiard", "EllipticalSlice", "GibbsSampler"]
@@ -127,7 +131,36 @@ def test_engines_that_do_not_take_classes_say_so(engine, kind):
     if CLASSES.get(engine, [False] * 4)[list(CHOICES).index(kind)]:
         return
     with pytest.raises(InvalidProblemError, match=r"^[A-Z][^\n]*\.$"):
-        QUICK[engine].infer(Problem(GRAMS["dense"], np.arange(SIZE) % 3, CHOICES[kind]), rng=0)
+        QUICK[engine].infer(Problem(GRAMS["dense"], THREE, CHOICES[kind]), rng=0)
+
+
+@pytest.mark.parametrize(("gram", "weights"), list(product(GRAMS, WEIGHTS)))
+@pytest.mark.parametrize(("engine", "kind"), [("EP", kind) for kind in CHOICES])
+def test_engines_of_several_classes_take_every_gram_matrix_and_weight(engine, kind, gram, weights):
+    """Or say why not; and the form of the Gram matrix changes nothing. Draws are in `test_draws_of_classes`."""
+    if not CLASSES[engine][list(CHOICES).index(kind)]:
+        return
+    if weights == "fractional" and "soft" in kind:
+        with pytest.raises(InvalidProblemError, match=r"^Of several classes a soft boundary [^\n]*\.$"):
+            Problem(GRAMS[gram], THREE, CHOICES[kind], WEIGHTS[weights])
+        return
+    points = new_points(gram)
+    found = QUICK[engine].infer(Problem(GRAMS[gram], THREE, CHOICES[kind], WEIGHTS[weights]), rng=0)
+    assert found.mean.shape == found.variance.shape == (SIZE, 3)
+    at = found.at(points)
+    assert at.mean.shape == at.variance.shape == (3, 3)
+    assert at.covariance.shape == (3, 3, 3)
+    for table in (at.probabilities, at.votes, found.leave_one_out_probabilities, found.true_probabilities):
+        np.testing.assert_allclose(table.sum(axis=1), 1.0)
+    assert np.all(at.conditional_entropy >= 0)
+    together = points.together(np.diag(points.diag) + 5.0)
+    assert found.at(together).functions(4, np.random.default_rng(0)).shape == (4, 3, 3)
+    assert np.all((found.disagreement() >= 0) & (found.disagreement() <= 1))
+    if engine == "EP" and gram != "dense":
+        plain, plain_points = dense_problem_of(gram, CHOICES[kind], weights, labels=THREE)
+        expected = QUICK[engine].infer(plain)
+        np.testing.assert_allclose(at.probabilities, expected.at(plain_points).probabilities, atol=1e-6)
+        assert found.log_evidence == pytest.approx(expected.log_evidence, rel=1e-6)
 
 
 @pytest.mark.parametrize(("engine", "kind", "gram", "weights"), IN_FULL)

@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import Hinge, Logistic, Problem, Step
 from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, billiard
+from bayespoint.engines._start import starting_position
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.05, 0.3), Hinge(2.0)]
@@ -126,8 +127,8 @@ def reference_hinges(gram, y, slope, theta, velocity, time):
 
 def walls_and_start(problem, count, rng):
     white = problem.whitened()
-    walls = billiard.Walls.of(problem, white)
-    position = billiard.starting_position(problem, white)
+    walls = billiard.Walls.of(problem)
+    position = starting_position(problem, white)
     if not position.any():  # zero is where all walls meet
         position = rng.standard_normal(white.dimension)
     refresh = rng.standard_normal((count, white.dimension))
@@ -228,8 +229,8 @@ def test_drift_stays_small(likelihood, rng):
 def test_a_large_drift_is_told(rng, monkeypatch):
     right = billiard.Walls.of
 
-    def inexact(problem, white):
-        walls = right(problem, white)
+    def inexact(problem):
+        walls = right(problem)
         return walls._replace(gram=walls.gram * (1 + 1e-4))
 
     monkeypatch.setattr(billiard.Walls, "of", inexact)
@@ -409,14 +410,12 @@ def test_views_and_read_only_matrices_are_welcome(rng):
 
 def test_weights_scale_the_energy_of_walls(rng):
     problem = problem_of(Step(0.1), rng, size=5, weights=[1.0, 2.0, 0.5, 1.0, 3.0])
-    np.testing.assert_allclose(
-        billiard.Walls.of(problem, problem.whitened()).energy, np.array([1, 2, 0.5, 1, 3]) * np.log(9)
-    )
+    np.testing.assert_allclose(billiard.Walls.of(problem).energy, np.array([1, 2, 0.5, 1, 3]) * np.log(9))
 
 
 def test_weights_scale_the_slope_of_hinges(rng):
     problem = problem_of(Hinge(2.0), rng, size=5, weights=[1.0, 2.0, 0.5, 1.0, 3.0])
-    np.testing.assert_allclose(billiard.Walls.of(problem, problem.whitened()).energy, [2, 4, 1, 2, 6])
+    np.testing.assert_allclose(billiard.Walls.of(problem).energy, [2, 4, 1, 2, 6])
 
 
 @pytest.mark.processor
@@ -447,7 +446,9 @@ def test_a_flight_that_never_ends_is_given_up(rng):
 
 
 def test_an_unknown_likelihood_is_refused(rng):
-    with pytest.raises(InvalidProblemError, match=r"^Billiard samples Step and Hinge likelihoods, not Logistic\(C=1"):
+    with pytest.raises(
+        InvalidProblemError, match=r"^Billiard samples Step, Choice and Hinge likelihoods, not Logistic\(C=1"
+    ):
         SHORT.infer(Problem(np.eye(2), [1, -1], Logistic(1.0)), rng=0)
 
 

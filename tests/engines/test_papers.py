@@ -81,7 +81,9 @@ def test_gibbs_refuses_bad_settings(settings):
 
 
 def test_gibbs_refuses_hinges_and_soft_weights(rng):
-    match = r"^(GibbsSampler samples Step likelihoods|Walls cannot weight rows under a soft boundary)[^\n]*\.$"
+    match = (
+        r"^(GibbsSampler samples Step and Choice likelihoods|Walls cannot weight rows under a soft boundary)[^\n]*\.$"
+    )
     with pytest.raises(InvalidProblemError, match=match):
         GibbsSampler().infer(problem_of(4, Hinge(1.0), rng))
     weighted = Problem(np.eye(2), [1, -1], Step(softness=1.0), weights=[1.0, 2.0])

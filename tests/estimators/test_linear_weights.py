@@ -208,6 +208,13 @@ def test_other_kernels_have_none(model, match, rows):
         _ = type(model)().coef_
 
 
+def test_directions_of_wide_rows_have_none():
+    X = np.random.default_rng(0).normal(size=(20, 60))
+    model = BayesPointClassifier("linear").fit(X, X[:, 0] > 0)
+    assert not hasattr(model, "coef_")
+    assert "coef_" not in dir(model)
+
+
 @pytest.mark.parametrize(
     ("other", "match"), [(LogisticRegression(), "got LogisticRegression"), (SVC(kernel="sigmoid"), "sigmoid")]
 )

@@ -7,7 +7,6 @@ from scipy.stats import multivariate_normal
 
 from bayespoint import Choice, Problem, Step
 from bayespoint.engines import EllipticalSlice, Perceptrons
-from bayespoint.evidence import log_evidence
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import LowRank
 
@@ -90,11 +89,6 @@ def test_residuals_are_integrated_out_of_the_likelihood(rng):
 def test_engines_of_two_classes_say_so(engine):
     with pytest.raises(InvalidProblemError, match=r"^[A-Z]\w+ tells two classes apart, [^\n]*\.$"):
         engine.infer(Problem(np.eye(3), [0, 1, 2], Choice()), rng=0)
-
-
-def test_the_evidence_of_two_classes_says_so():
-    with pytest.raises(InvalidProblemError, match=r"^This evidence is of labels -1 and \+1: [^\n]*\.$"):
-        log_evidence(Problem(np.eye(3), [0, 1, 2], Choice()), rng=0)
 
 
 def test_an_empty_version_space_of_several_classes_is_explained(rng):

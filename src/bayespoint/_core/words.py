@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
 from typing import Any, TypeVar
@@ -18,18 +18,21 @@ _LONG = 80  # characters of anything else
 Told = TypeVar("Told", bound=type)
 
 
-def told_briefly(cls: Told) -> Told:
-    """Let a dataclass or a named tuple show its parts in one line: sizes in place of many numbers."""
-    names = [field.name for field in fields(cls) if field.repr] if is_dataclass(cls) else list(cls._fields)  # type: ignore[attr-defined]
+def told_briefly(*names: str) -> Callable[[Told], Told]:
+    """Let a dataclass or a named tuple show these parts, or all of them, in one line, with sizes for many numbers."""
 
-    def told(self: Any) -> str:
-        parts = [(name, getattr(self, name)) for name in names]
-        return (
-            f"{type(self).__name__}({', '.join(f'{name}={brief(part)}' for name, part in parts if part is not None)})"
-        )
+    def decorate(cls: Told) -> Told:
+        own = [field.name for field in fields(cls) if field.repr] if is_dataclass(cls) else getattr(cls, "_fields", ())
 
-    cls.__repr__ = told  # type: ignore[assignment]
-    return cls
+        def told(self: Any) -> str:
+            parts = [(name, getattr(self, name)) for name in names or own]
+            shown = ", ".join(f"{name}={brief(part)}" for name, part in parts if part is not None)
+            return f"{type(self).__name__}({shown})"
+
+        cls.__repr__ = told  # type: ignore[assignment]
+        return cls
+
+    return decorate
 
 
 def brief(value: Any) -> str:

@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri, stdtrit
 
 from .._core.typing import Array
+from .._core.words import as_html_text
 from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianPosterior, SampledPosterior
 from ._bound import Bound
@@ -104,6 +105,9 @@ class Certificate:
         terms = self.bayes_point.terms
         error = terms.get("training error", terms.get("test error", 0.0))
         return binomial_bound(min(round(error * self.n), self.n), self.n, self.delta)
+
+    def _repr_html_(self) -> str:
+        return as_html_text(str(self))
 
     def __str__(self) -> str:
         what, beside = _OBJECTS[self.kind]

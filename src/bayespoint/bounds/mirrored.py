@@ -116,7 +116,7 @@ def _minus_log_volume(w: Array, factor: Array, y: Array) -> tuple[float, Array]:
     # the mirrored walls 2 F w w' - F move by 2 (F dw) w' + 2 (F w) dw'
     by_mirrored = posterior.evidence_gradient.by_factor()[len(y) :]
     slope = 2 * (factor.T @ (by_mirrored @ w) + by_mirrored.T @ (factor @ w))
-    return -float(posterior.log_evidence), -(slope - (slope @ w) * w) / length
+    return -float(posterior.log_evidence or 0.0), -(slope - (slope @ w) * w) / length
 
 
 def _mirrored(factor: Array, y: Array, w: Array) -> Problem:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..engines.ep.sites import SiteRows
 from ..exceptions import EmptyVersionSpaceError, InvalidProblemError
 from ..grams import LowRank, NaturalGaussian
@@ -19,6 +20,7 @@ from ..problem import Weights
 __all__ = ["Partition", "dask_partitions", "row_blocks"]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Partition:
     """Some rows of a low-rank problem, with one or more vectors of labels.

@@ -11,11 +11,26 @@ from scipy.linalg import lapack, pinv
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..grams.separation import separating_latents
-from ..grams.whitening import Whitened
+from ..grams.whitening import Stacked, Whitened
 from ..problem import Problem
+from ._choice_start import starting_choice
 from ._walls import gram_of_walls
 
-__all__ = ["perceptron_position", "starting_position"]
+__all__ = ["coordinates_of", "perceptron_position", "start_of", "starting_position"]
+
+
+def start_of(problem: Problem, latents: Array | None = None) -> tuple[Whitened | Stacked, Array]:
+    """Whitened coordinates of a problem, and those of a feasible point."""
+    white = coordinates_of(problem)
+    if isinstance(white, Stacked):
+        return white, starting_choice(problem, white, latents)
+    return white, starting_position(problem, white, latents)
+
+
+def coordinates_of(problem: Problem) -> Whitened | Stacked:
+    """Whitened coordinates of the function of a problem, or of those of all its classes."""
+    white = problem.whitened()
+    return white if problem.n_classes is None else Stacked(white, problem.n_classes)
 
 
 def starting_position(problem: Problem, white: Whitened, latents: Array | None = None) -> Array:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._core.typing import Array
 from ..likelihoods import Step
 from ..problem import Problem
 
-__all__ = ["energy_of_walls", "gram_of_walls"]
+__all__ = ["KINDS_WITH_WALLS", "energy_of_walls", "gram_of_walls", "same_walls"]
+
+
+_STEPS = ("hard", "noise", "soft", "soft noise")
+KINDS_WITH_WALLS = frozenset(_STEPS) | frozenset(f"choice {kind}" for kind in _STEPS)
 
 
 def gram_of_walls(problem: Problem) -> Array:
@@ -22,3 +28,9 @@ def energy_of_walls(problem: Problem) -> Array:
     assert isinstance(problem.likelihood, Step)
     q = problem.likelihood.noise
     return problem.exponents * np.log((1 - q) / q) if q > 0 else np.full(problem.size, np.inf)
+
+
+def same_walls(gram: Array, diag: Array, i: int) -> Any:
+    """Rows after row i whose latents are proportional to its own, ``K_ij^2 = K_ii K_jj``: they share its walls."""
+    row = gram[i, i + 1 :]
+    return i + 1 + np.flatnonzero((row * row >= (1 - 1e-12) * diag[i] * diag[i + 1 :]) & (row != 0))

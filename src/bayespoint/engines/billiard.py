@@ -36,12 +36,13 @@ from .._core.settings import check_at_least
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
-from ..grams.whitening import Whitened
+from ..grams.whitening import Stacked, Whitened
 from ..likelihoods import Hinge, Step
-from ..posteriors import SampledPosterior
 from ..problem import Problem
-from ._start import starting_position
-from ._walls import energy_of_walls, gram_of_walls
+from ._choice_walls import ChoiceWalls
+from ._draws import sampled_posterior
+from ._start import start_of
+from ._walls import KINDS_WITH_WALLS, energy_of_walls, gram_of_walls, same_walls
 from .base import Engine
 
 __all__ = ["Billiard"]
@@ -54,7 +55,7 @@ _LONG = 20  # minutes from which a user is told beforehand
 
 @dataclass(frozen=True)
 class Billiard(Engine):
-    """Exact event-driven sampler for `Step` and `Hinge` likelihoods.
+    """Exact event-driven sampler for `Step`, `Choice` and `Hinge` likelihoods.
 
     Parameters
     ----------
@@ -90,8 +91,9 @@ class Billiard(Engine):
     max_events: int = 1_000_000
     n_jobs: int | None = None
 
-    takes: ClassVar[frozenset[str]] = frozenset({"hard", "noise", "soft", "soft noise", "hinge"})
-    refusal: ClassVar[str] = "Billiard samples Step and Hinge likelihoods, not {}: use EllipticalSlice or EP."
+    takes: ClassVar[frozenset[str]] = KINDS_WITH_WALLS | {"hinge"}
+    takes_classes: ClassVar[bool] = True
+    refusal: ClassVar[str] = "Billiard samples Step, Choice and Hinge likelihoods, not {}: use EllipticalSlice or EP."
     is_exact: ClassVar[bool] = True
     can_grow: ClassVar[bool] = True
 
@@ -100,7 +102,7 @@ class Billiard(Engine):
         if not 0 < self.flight < pi:
             raise InvalidProblemError(f"flight must lie between 0 and pi, got {self.flight!r}.")
 
-    def infer(self, problem: Problem, rng: Any = None, *, start: Array | None = None) -> SampledPosterior:
+    def infer(self, problem: Problem, rng: Any = None, *, start: Array | None = None) -> Any:
         """Draws from the posterior of `problem`.
 
         Parameters
@@ -109,25 +111,25 @@ class Billiard(Engine):
             What to sample.
         rng : int, Generator, RandomState or None
             Source of randomness; each chain has a stream of its own.
-        start : ndarray of shape (n,), optional
+        start : ndarray of shape (n,) or (n, C), optional
             Feasible latents to start from; found by the engine if not given.
 
         Returns
         -------
-        SampledPosterior
+        SampledPosterior, or SampledClasses of a `Choice`
         """
         self.check(problem)
-        self.announce(problem.size)
+        self.announce(problem.size, problem.n_classes or 1)
         with blas_threads_for(problem.size):
             return self._infer(problem, rng, start)
 
-    def announce(self, n: int) -> None:
+    def announce(self, n: int, functions: int = 1) -> None:
         """Before any work is done, refuse n rows that memory cannot hold, and warn of those that take long."""
         refuse_beyond_memory(
             n, 1, "use expectation propagation or the elliptical slice sampler, which work on landmarks, or fewer rows"
         )
         flights = self.chains * (self.warmup + self.draws)
-        minutes = flights * _SECONDS * n * n / 60
+        minutes = flights * _SECONDS * n * n * functions / 60
         if minutes > _LONG:
             warnings.warn(
                 f"The billiard holds the Gram matrix of {n:,} rows ({8e-9 * n * n:,.1f} GB) and takes some "
@@ -136,10 +138,9 @@ class Billiard(Engine):
                 stacklevel=3,
             )
 
-    def _infer(self, problem: Problem, rng: Any, start: Array | None) -> SampledPosterior:
-        white = problem.whitened()
-        walls = Walls.of(problem, white)
-        origin = starting_position(problem, white, start)
+    def _infer(self, problem: Problem, rng: Any, start: Array | None) -> Any:
+        walls = walls_of(problem)
+        white, origin = start_of(problem, start)
         streams = as_generator(rng).spawn(self.chains)
         tasks = (delayed(_run_chain)(self, walls, white, origin, stream) for stream in streams)
         chains = in_parallel(tasks, self.n_jobs)
@@ -148,8 +149,8 @@ class Billiard(Engine):
             "drift": max(chain.drift for chain in chains),
             "settings": self,
         }
-        warn_of_drift(info["drift"], "a smaller C" if walls.is_hinge else "a little softness")
-        return SampledPosterior(problem, white, np.stack([chain.kept for chain in chains]), info=info, engine=self)
+        warn_of_drift(info["drift"], "a smaller C" if problem.likelihood.kind == "hinge" else "a little softness")
+        return sampled_posterior(problem, white, np.stack([chain.kept for chain in chains]), info=info, engine=self)
 
 
 def _rounded(minutes: float) -> str:
@@ -190,18 +191,29 @@ class Walls(NamedTuple):
             )
         return impulse, potential, events
 
+    def scaled(self, factor: float) -> Walls:
+        """Walls lower or higher by a factor."""
+        return self._replace(energy=factor * self.energy)
+
+    def potential(self, latents: Array) -> Array:
+        """Energy of positions, given as latents of shape (draws, rows)."""
+        margin = latents * self.y
+        losses = np.maximum(self.kink - margin, 0.0) if self.is_hinge else margin < 0
+        height: Array = losses @ self.energy
+        return height
+
     @classmethod
-    def slopes(cls, problem: Problem, white: Whitened) -> Walls:
+    def slopes(cls, problem: Problem) -> Walls:
         """Walls of a step as slopes that begin at zero: a potential of one for each deviation on the wrong side."""
-        diag = problem.diag + white.softness
+        diag = problem.diag + problem.own
         return cls(_fly_hinges, problem.dense, problem.y, diag, 1 / np.sqrt(diag), slice(None), 0.0, 0.0)
 
     @classmethod
-    def of(cls, problem: Problem, white: Whitened) -> Walls:
+    def of(cls, problem: Problem) -> Walls:
         """All walls of a problem that a ball can hit."""
         problem.refuse_weights_of_noise()
         likelihood, gram, y = problem.likelihood, problem.dense, problem.y
-        diag = problem.diag + white.softness
+        diag = problem.diag + problem.own
         live, floor = diag > 0, 0.0
         if isinstance(likelihood, Hinge):
             loop, energy = _fly_hinges, likelihood.C * problem.exponents
@@ -209,7 +221,7 @@ class Walls(NamedTuple):
             floor = float(energy[~live].sum())  # a latent that is always zero pays the whole hinge
         else:
             loop, energy = _fly_steps, energy_of_walls(problem)
-            if np.isfinite(energy).all() and not white.softness.all():  # walls that let through, and may coincide
+            if np.isfinite(energy).all() and not problem.own.all():  # walls that let through, and may coincide
                 total = energy[live].sum()
                 y, energy = _merge_coincident(gram, diag, y, energy)
                 floor = 0.5 * float(total - energy[live].sum())
@@ -224,17 +236,23 @@ class Walls(NamedTuple):
 def _merge_coincident(gram: Array, diag: Array, y: Array, energy: Array) -> tuple[Array, Array]:
     """Walls on top of each other as one wall, at the first of their rows, with the sum of their energies.
 
-    Rows i and j share a wall if their latents are proportional, ``K_ij^2 = K_ii K_jj``. Met one after the other, a wall
-    to climb would turn the ball back that the next one would have let through.
+    Met one after the other, a wall to climb would turn the ball back that the next one would have let through.
     """
     signed = y * energy
     for i in range(len(y)):
-        row = gram[i, i + 1 :]
-        same = i + 1 + np.flatnonzero((row * row >= (1 - 1e-12) * diag[i] * diag[i + 1 :]) & (row != 0))
+        same = same_walls(gram, diag, i)
         if same.size and signed[i] != 0:
             signed[i] += np.sum(np.sign(gram[i, same]) * signed[same])
             signed[same] = 0.0
     return np.where(signed < 0, -1.0, 1.0), np.abs(signed)
+
+
+AnyWalls = Walls | ChoiceWalls
+
+
+def walls_of(problem: Problem) -> AnyWalls:
+    """The walls of a problem: of labels -1 and +1, or between several classes."""
+    return Walls.of(problem) if problem.n_classes is None else ChoiceWalls.of(problem)
 
 
 class Chain(NamedTuple):
@@ -245,16 +263,18 @@ class Chain(NamedTuple):
     drift: float
 
 
-def _run_chain(engine: Billiard, walls: Walls, white: Whitened, origin: Array, rng: np.random.Generator) -> Chain:
+def _run_chain(
+    engine: Billiard, walls: AnyWalls, white: Whitened | Stacked, origin: Array, rng: np.random.Generator
+) -> Chain:
     """One chain. It returns all it has to say, for it may run where no memory is shared."""
     total = engine.warmup + engine.draws
     kept = np.empty((engine.draws, white.rank))
     events, drift = 0, 0.0
-    with blas_threads_for(len(walls.y)):  # of the process it runs in
+    with blas_threads_for(len(walls.diag)):  # of the process it runs in
         for first, batch in flights(engine, walls, white, origin, rng, total):
             skip = max(engine.warmup - first, 0)
             last = max(first - engine.warmup + len(batch.positions), 0)
-            kept[max(first - engine.warmup, 0) : last] = batch.positions[skip:, : white.rank]
+            kept[max(first - engine.warmup, 0) : last] = white.function(batch.positions[skip:])
             events += int(batch.events[skip:].sum())
             drift = max(drift, batch.drift)
     return Chain(kept, events, drift)
@@ -281,7 +301,7 @@ class Batch(NamedTuple):
 
 
 def flights(
-    engine: Billiard, walls: Walls, white: Whitened, origin: Array, rng: np.random.Generator, total: int
+    engine: Billiard, walls: AnyWalls, white: Whitened | Stacked, origin: Array, rng: np.random.Generator, total: int
 ) -> Iterator[tuple[int, Batch]]:
     """Fly `total` times from `origin`; batches, each with the number of its first flight."""
     cos_t, sin_t = np.cos(engine.flight), np.sin(engine.flight)

@@ -8,7 +8,7 @@ of step 4 use the same sign, and the likelihood is q where ``y <w, x> <= 0``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import delayed
@@ -18,11 +18,13 @@ from .._core.parallel import in_parallel
 from .._core.random import as_generator
 from .._core.settings import check_at_least
 from .._core.typing import Array
-from ..grams.whitening import Whitened
-from ..posteriors import SampledPosterior
+from ..grams.whitening import Stacked, Whitened
 from ..problem import Problem
-from ._start import starting_position
-from ._walls import energy_of_walls
+from ._choice_circle import draw_choice_angle
+from ._choice_walls import energies_of_choices
+from ._draws import sampled_posterior
+from ._start import start_of
+from ._walls import KINDS_WITH_WALLS, energy_of_walls
 from .base import Engine
 
 __all__ = ["GibbsSampler"]
@@ -30,7 +32,7 @@ __all__ = ["GibbsSampler"]
 
 @dataclass(frozen=True)
 class GibbsSampler(Engine):
-    """Hit-and-run on the sphere of classifiers, for `Step` likelihoods.
+    """Hit-and-run on the sphere of classifiers, for `Step` and `Choice` likelihoods.
 
     Parameters
     ----------
@@ -61,33 +63,48 @@ class GibbsSampler(Engine):
     thin: int = 1
     n_jobs: int | None = None
 
-    takes: ClassVar[frozenset[str]] = frozenset({"hard", "noise", "soft", "soft noise"})
-    refusal: ClassVar[str] = "GibbsSampler samples Step likelihoods alone: use EllipticalSlice."
+    takes: ClassVar[frozenset[str]] = KINDS_WITH_WALLS
+    takes_classes: ClassVar[bool] = True
+    refusal: ClassVar[str] = "GibbsSampler samples Step and Choice likelihoods alone: use EllipticalSlice."
     is_exact: ClassVar[bool] = True
     can_grow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, chains=1, warmup=0, thin=1)
 
-    def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
+    def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> Any:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""
         self.check(problem)
         problem.refuse_weights_of_noise()
-        white = problem.whitened()
-        origin = starting_position(problem, white)
+        white, origin = start_of(problem)
+        circle = _Circle.of(problem)
         generator = as_generator(rng)
-        tasks = (delayed(_run_chain)(self, problem, white, origin, stream) for stream in generator.spawn(self.chains))
+        tasks = (delayed(_run_chain)(self, circle, white, origin, stream) for stream in generator.spawn(self.chains))
         chains = in_parallel(tasks, self.n_jobs)
         coordinates = np.stack(chains)
         # A step sees only directions; under a Gaussian prior the radius is independent of them.
         coordinates *= np.sqrt(generator.chisquare(white.dimension, size=coordinates.shape[:2]))[..., None]
-        return SampledPosterior(problem, white, coordinates[:, :, : white.rank], info={"settings": self}, engine=self)
+        return sampled_posterior(problem, white, white.function(coordinates), info={"settings": self}, engine=self)
+
+
+class _Circle(NamedTuple):
+    """How to draw an angle, and what it takes beside the latents."""
+
+    draw: Any
+    y: Any
+    energy: Array
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Circle:
+        if problem.n_classes is None:
+            return cls(_draw_angle, problem.y, energy_of_walls(problem))
+        return cls(draw_choice_angle, problem.y, energies_of_choices(problem).max(axis=1))
 
 
 def _run_chain(
-    engine: GibbsSampler, problem: Problem, white: Whitened, start: Array, rng: np.random.Generator
+    engine: GibbsSampler, circle: _Circle, white: Whitened | Stacked, start: Array, rng: np.random.Generator
 ) -> Array:
-    energy = energy_of_walls(problem)
+    y, energy = circle.y, circle.energy
     # Step 1: an arbitrary starting point of unit length
     w = start if start.any() else rng.standard_normal(white.dimension)
     w = w / np.linalg.norm(w)
@@ -98,7 +115,7 @@ def _run_chain(
         v -= (v @ w) * w
         length = np.linalg.norm(v)
         v = v / length if length > 1e-12 else np.zeros_like(v)  # in one dimension the circle is w and -w
-        angle = _draw_angle(white.latents(w), white.latents(v), problem.y, energy, rng.random(), rng.random())
+        angle = circle.draw(white.latents(w), white.latents(v), y, energy, rng.random(), rng.random())
         w = np.cos(angle) * w + np.sin(angle) * v  # step 8
         w /= np.linalg.norm(w)
         if step >= 0 and step % engine.thin == 0:

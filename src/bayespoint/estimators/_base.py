@@ -20,7 +20,7 @@ from .._core.typing import Array, RandomState
 from ..bounds import Certificate
 from ..engines import EP, Engine
 from ..exceptions import InvalidProblemError
-from ..grams import NewPoints
+from ..grams import NewPoints, View
 from ..grams.views import approximation
 from ..kernels.named import takes_objects
 from ..posteriors import Latent
@@ -29,11 +29,12 @@ from ..tuning.limits import warn_at_bounds
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
 from ._draw import CertifiedDraw
-from ._fit import Recipe, conclude, prepare
+from ._fit import Prepared, Recipe, conclude, infer_posteriors, prepare
 from ._fitted import Fitted, leaving_one_out, mixed_latent
 from ._linear_weights import ShowsWeights
 from ._partitions import fit_partitions, is_dask
 from ._search import search
+from ._summary import summary_html
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
 __all__ = [
@@ -317,6 +318,13 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         rng = as_generator(random_state)
         return _certificates.certified_draw(self, rng, delta, prior_rows=rows, trust_inputs=trust_inputs)
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: settings, and what a fit found."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and hasattr(self, "fitted_"):
+            bundle["text/html"] += summary_html(self, self._result())
+        return bundle
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -340,8 +348,8 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         return None if is_named(self.engine, "sample") else engine
 
     def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
-        """Class probabilities from moments of the latent."""
-        raise NotImplementedError
+        """Class probabilities from moments of the latent; unless told otherwise those of steps."""
+        return step_probabilities(likelihood, latent)
 
     def _recipe(self) -> Recipe:
         """What the settings say, once they have been checked: the first word of every kind of fit; subclasses add."""
@@ -416,6 +424,17 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
     def _gaussian_engine(self) -> Any:
         """The engine of Gaussian posteriors on parts of the rows."""
         return self.engine if isinstance(self.engine, EP) else EP()
+
+    @property
+    def _chooses_by_bound(self) -> bool:
+        """Whether settings of the engine are chosen by the bound on the error."""
+        return False
+
+    def _inferred(
+        self, recipe: Recipe, ready: Prepared, model: Model, view: View, merit: Callable[[Any], float] | None = None
+    ) -> Candidate:
+        """Posteriors of a model whose hyper-parameters stand; `merit` is what they are chosen by, if they are."""
+        return infer_posteriors(recipe, ready, model, view=view)
 
     @property
     def _decides_by_vote(self) -> bool:

@@ -13,6 +13,7 @@ from .._core.objects import Objects
 from .._core.random import as_generator
 from .._core.threads import blas_threads_for, workers
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..grams import NewPoints, View
 from ..grams.gram import remember
 from ..kernels import CallableKernel, OnFeatures, kernel_values
@@ -27,6 +28,7 @@ _VALUES = 2**18  # kernel values of new points held at a time by each thread, so
 _ROWS = 256  # new points at the least that are taken at a time
 
 
+@told_briefly()
 class TrainingRows(NamedTuple):
     """The rows behind a posterior, as the user had them.
 
@@ -57,6 +59,7 @@ class TrainingRows(NamedTuple):
         return TrainingRows(np.r_[self.labels, labels], own, kept, self.n_rows + len(labels), were_added=True)
 
 
+@told_briefly("model", "view", "classes", "n_rows", "log_evidence")
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A model, the view of its training points, and a posterior for each class (one for two classes).

@@ -10,11 +10,13 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._core.typing import Array, Matrix
+from .._core.words import told_briefly
 from ..kernels import Isometry, OnFeatures
 
 __all__ = ["Points"]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Points:
     """The training points, and how to bring new inputs into the same form."""

@@ -58,7 +58,8 @@ class LinearWeights(NamedTuple):
         """Of a linear kernel, on features as they come or shifted and scaled; nothing else has weights."""
         kernel, features = without_features(fitted.kernel)
         n_features = fitted.points.as_given.shape[1] if hasattr(fitted.points.as_given, "shape") else 0
-        if n_features and linear_features(kernel, np.ones((1, n_features))) is not None and not spectral_leaf(kernel):
+        is_plain = n_features > 0 and spectral_leaf(kernel) is None
+        if is_plain and linear_features(kernel, np.ones((1, n_features))) is not None:
             if fitted.alternatives:
                 raise AttributeError("Several kernels decide together: ask one of members_ for its weights.")
             if features is None:

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 
 __all__ = ["Table", "is_frame", "refuse_text"]
 
 _UNKNOWN = -1.0  # a value that no training row had
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Table:
     """What the nominal columns of a frame held in the training rows."""

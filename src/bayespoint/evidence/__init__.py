@@ -17,8 +17,9 @@ from scipy.special import logsumexp, ndtri
 
 from .._core.random import as_generator
 from .._core.threads import blas_threads_for
+from .._core.words import as_html_text
 from ..exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
-from ..likelihoods import Hinge, Step
+from ..likelihoods import Choice, Hinge, Step
 from ..problem import Problem
 from ._cumulants import cumulant_correction
 from ._paths import PriorPath, TiltedPath, gaussian_path, orthant_of
@@ -28,6 +29,7 @@ from ._tilting import sobol_log_weights
 __all__ = ["Estimate", "Stones", "cumulant_correction", "log_evidence"]
 
 _SCRAMBLES = 16
+_MANY_WALLS = 1000  # between several classes, from which tilting them all is no cheap start
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,9 @@ class Estimate:
         error = float(np.linalg.norm(errors)) if errors else None
         return cls(sum(part.value for part in parts), error, f"{parts[0].method}, {len(parts)} classes")
 
+    def _repr_html_(self) -> str:
+        return as_html_text(str(self))
+
     def __str__(self) -> str:
         error = "" if self.se is None else f" +- {self.se:.2g}"
         return f"{self.value:.3f}{error} ({self.method})"
@@ -91,7 +96,7 @@ def log_evidence(
     Parameters
     ----------
     problem : Problem
-        Any likelihood, any rank.
+        Any likelihood, any rank, any number of classes.
     rng : int, Generator, RandomState or None
         Source of randomness.
     method : {"auto", "tilted", "billiard", "bridge"}, default="auto"
@@ -132,8 +137,6 @@ def log_evidence(
         names = ", ".join(map(repr, _METHODS))
         raise InvalidProblemError(f"method must be one of {names}, got {method!r}.")
     check_effort(se, max_draws)
-    if problem.n_classes is not None:
-        raise InvalidProblemError("This evidence is of labels -1 and +1: for Choice take the log_evidence of EP.")
     if not (problem.diag.any() or problem.residual is not None):
         return _of_zero_latents(problem)
     with blas_threads_for(problem.size):
@@ -163,8 +166,8 @@ def warn_if_short(estimate: Estimate, se: float) -> None:
 def _of_zero_latents(problem: Problem) -> Estimate:
     """A kernel that is zero everywhere: all latents are zero, and nothing is left to integrate but their noise."""
     problem.raise_if_empty()
-    f = np.zeros(problem.size)
-    return Estimate(float(problem.exponents @ problem.likelihood.log_likelihood(problem.y, f)), 0.0, "exact")
+    f = np.zeros(problem.size if problem.n_classes is None else (problem.size, problem.n_classes))
+    return Estimate(float(problem.log_likelihood(f).sum()), 0.0, "exact")
 
 
 def _tilted(problem: Problem, rng: np.random.Generator, se: float, max_draws: int, n_jobs: int | None) -> Estimate:
@@ -206,7 +209,7 @@ def _from_prior(problem: Problem, rng: np.random.Generator, n_jobs: int | None) 
     try:
         return walk_along(PriorPath, problem, rng, n_jobs)
     except InvalidProblemError as error:
-        has_slopes = isinstance(problem.likelihood, Step) and problem.likelihood.noise == 0
+        has_slopes = isinstance(problem.likelihood, Step | Choice) and problem.likelihood.noise == 0
         if not has_slopes or isinstance(error, EmptyVersionSpaceError):
             raise
         problem.raise_if_empty()
@@ -248,18 +251,22 @@ def _last_resort(problem: Problem, failure: Exception | None, *args: Any) -> Est
 
 
 def _starts(problem: Problem) -> Iterator[tuple[str, Callable[..., Walk]]]:
-    likelihood = problem.likelihood
+    likelihood: Any = problem.likelihood
     weighted_soft = problem.weights is not None and problem.own.any()  # out of reach of walls
-    if isinstance(likelihood, Step) and likelihood.noise == 0 and not weighted_soft:
+    walls = problem.size * ((problem.n_classes or 2) - 1)
+    has_orthant = isinstance(likelihood, Step) or (isinstance(likelihood, Choice) and walls <= _MANY_WALLS)
+    if has_orthant and likelihood.noise == 0 and not weighted_soft:
         yield "bridge", partial(walk_along, TiltedPath)
-    if not problem.hard.any():
+    if not problem.hard.any() and problem.n_classes is None:
         yield "bridge", partial(walk_along, gaussian_path)
-    if isinstance(likelihood, Step | Hinge) and not weighted_soft:
+    if isinstance(likelihood, Step | Choice | Hinge) and not weighted_soft:
         yield "billiard", _from_prior
 
 
 def _bridge(problem: Problem, *args: Any) -> Estimate:
-    _, start = next(_starts(problem))
+    name, start = next(_starts(problem), ("", None))
+    if name != "bridge" or start is None:
+        start = partial(walk_along, gaussian_path)  # which says why there is none
     return _path_estimate("bridge", start, problem, *args)
 
 

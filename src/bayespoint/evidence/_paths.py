@@ -10,24 +10,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit, log_ndtr
 
 from .._core.typing import Array
-from ..engines.billiard import Billiard, Walls, flights, warn_of_drift
+from ..engines._choice_walls import ChoiceWalls
+from ..engines._start import coordinates_of
+from ..engines.billiard import AnyWalls, Billiard, Walls, flights, walls_of, warn_of_drift
 from ..engines.elliptical_slice import Ellipse
 from ..engines.ep.engine import EP
 from ..exceptions import InvalidProblemError
 from ..grams import Dense, LowRank
-from ..grams.whitening import Whitened
-from ..likelihoods import Hinge, Step
+from ..grams.whitening import Stacked, Whitened
+from ..likelihoods import Choice, Hinge, Step
 from ..problem import Problem
 from ._bridge import tempered
 from ._tilting import Orthant, tilt, tilted_draws
 
-__all__ = ["Draws", "Path", "PriorPath", "SlicePath", "TiltedPath", "gaussian_path", "orthant_of"]
+__all__ = ["Draws", "Path", "PriorPath", "SlicePath", "TiltedPath", "gaussian_path", "margins_of", "orthant_of"]
 
 
 class Draws(NamedTuple):
@@ -86,21 +88,22 @@ class PriorPath(Tempered):
     def __init__(self, problem: Problem, slopes: bool = False) -> None:
         likelihood = problem.likelihood
         self.end, self.log_start = 1.0, 0.0
-        if isinstance(likelihood, Step) and likelihood.noise == 0:
+        if isinstance(likelihood, Step | Choice) and likelihood.noise == 0:
             self.end = np.inf
-            problem = _orthant_problem(problem)
+            problem = _hard_problem(problem)
+            if slopes and problem.n_classes is not None:
+                problem = margins_of(problem)
             if not problem.diag.all():
                 problem.raise_if_empty()
-        self.problem, self.white = problem, problem.whitened()
-        self.walls = self.rising = Walls.of(problem, self.white)
+        self.problem, self.white = problem, coordinates_of(problem)
+        self.walls = self.rising = walls_of(problem)
         self.is_steep = self.end == np.inf and not slopes
         if self.end < np.inf:
             self.log_start = self._log_start()
         elif slopes:
-            self.rising = Walls.slopes(problem, self.white)
+            self.rising = Walls.slopes(problem)
         else:
-            unit = Problem(problem.gram, problem.y, Step(float(expit(-1.0))), check=False)  # walls of energy one
-            self.rising = Walls.of(unit, self.white)
+            self.rising = _walls_of_energy_one(problem)
             if self.rising.floor > 0:  # labels at odds on what is one wall up to rounding
                 raise InvalidProblemError("Walls on top of each other.")
 
@@ -108,25 +111,22 @@ class PriorPath(Tempered):
         likelihood, weights = self.problem.likelihood, self.problem.exponents
         if isinstance(likelihood, Hinge):
             return float(weights.sum() * likelihood.log_kappa) - self.walls.floor
-        assert isinstance(likelihood, Step)  # walls would have refused others
-        dead = self.problem.diag + self.white.softness == 0
-        level = weights * np.where(dead, np.log(0.5), np.log1p(-likelihood.noise))  # always zero: takes no side
+        assert isinstance(likelihood, Step | Choice)  # walls would have refused others
+        dead = self.problem.diag + self.problem.own == 0
+        no_side = -np.log(self.problem.n_classes or 2)  # a latent that is always zero
+        level = weights * np.where(dead, no_side, np.log1p(-likelihood.noise))
         return float(level.sum()) - self.walls.floor
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         states = rng.standard_normal((count, self.white.dimension))
-        rising = self.rising
-        margin = self.white.latents(states)[:, rising.rows] * rising.y
-        losses = np.maximum(rising.kink - margin, 0.0) if rising.is_hinge else margin < 0
-        potential: Array = losses @ rising.energy
+        potential = self.rising.potential(self.white.latents(states)[:, self.rising.rows])
         return Draws(states[None], potential[None], 1.0 * states.size * self.white.rank)
 
     def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
         if level == np.inf:
             draws = _fly(self.walls, self.white, states, count, rng)
             return draws._replace(statistic=np.zeros_like(draws.statistic))
-        rising = self.rising._replace(energy=level * self.rising.energy)
-        draws = _fly(rising, self.white, states, count, rng)
+        draws = _fly(self.rising.scaled(level), self.white, states, count, rng)
         potential = draws.statistic / level
         return draws._replace(statistic=np.rint(potential) if self.is_steep else potential)  # a number of mistakes
 
@@ -146,7 +146,7 @@ class TiltedPath(Tempered):
         factor = self.orthant.factor
         ordered = Problem(LowRank(factor), np.ones(len(factor)), Step(), check=False)
         self.white = ordered.whitened()
-        self.walls = Walls.of(ordered, self.white)
+        self.walls = walls_of(ordered)
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         states, log_weights = tilted_draws(self.orthant, rng.random((count, len(self.orthant.mu))))
@@ -199,6 +199,8 @@ class SlicePath(Tempered):
 
 def gaussian_path(problem: Problem) -> SlicePath:
     """From the Gaussian of expectation propagation."""
+    if problem.n_classes is not None:
+        raise InvalidProblemError("There is no bridge to label noise among several classes: use method='billiard'.")
     if problem.hard.any():
         raise InvalidProblemError(
             "A hard wall is no smooth function of a Gaussian site: use method='billiard' or 'tilted'."
@@ -207,31 +209,51 @@ def gaussian_path(problem: Problem) -> SlicePath:
     return SlicePath(Ellipse(problem, problem.whitened(), gaussian.tau, gaussian.nu))
 
 
-def _orthant_problem(problem: Problem) -> Problem:
-    """A step without label noise as hard walls: what rows have of their own is a ridge on the Gram matrix."""
+def _hard_problem(problem: Problem) -> Problem:
+    """Labels without noise as hard walls: what rows have of their own is a ridge on the Gram matrix."""
     own = problem.own
-    if not own.any():
-        return Problem(problem.gram, problem.y, Step(), check=False)  # weights say nothing there
-    problem.refuse_weights_of_noise()
-    return Problem(Dense(problem.dense + np.diag(own)), problem.y, Step(), check=False)
+    hard: Any = Step() if problem.n_classes is None else Choice()
+    gram = problem.gram  # weights say nothing there
+    if own.any():
+        problem.refuse_weights_of_noise()
+        gram = Dense(problem.dense + np.diag(own))
+    return Problem(gram, problem.y, hard, check=False, n_classes=problem.n_classes)
+
+
+def _walls_of_energy_one(problem: Problem) -> AnyWalls:
+    if problem.n_classes is not None:
+        return ChoiceWalls.of(problem, height=1.0)
+    return walls_of(Problem(problem.gram, problem.y, Step(float(expit(-1.0))), check=False))
+
+
+def margins_of(problem: Problem) -> Problem:
+    """Hard walls between classes as hard walls of two: the leads ``f_y - f_c`` are latents, and all positive."""
+    assert problem.n_classes is not None
+    row, other = np.nonzero(np.arange(problem.n_classes) != problem.y[:, None])
+    label = problem.y[row]
+    signs = (label[:, None] == label) * 1.0 - (label[:, None] == other) - (other[:, None] == label)
+    signs += other[:, None] == other
+    return Problem(Dense(signs * problem.dense[np.ix_(row, row)]), np.ones(len(row)), Step(), check=False)
 
 
 def orthant_of(problem: Problem) -> Orthant:
     """The orthant whose probability is the evidence of a step without label noise, tilted."""
     likelihood = problem.likelihood
-    if not isinstance(likelihood, Step) or likelihood.noise > 0:
+    if not isinstance(likelihood, Step | Choice) or likelihood.noise > 0:
         raise InvalidProblemError(
             f"Minimax tilting is for steps without label noise, not {likelihood}: use method='billiard' or 'bridge'."
         )
-    hard = _orthant_problem(problem)
+    hard = _hard_problem(problem)
+    if hard.n_classes is not None:
+        hard = margins_of(hard)
     return tilt(hard.dense * np.multiply.outer(hard.y, hard.y))
 
 
-def _fly(walls: Walls, white: Whitened, states: Array, count: int, rng: np.random.Generator) -> Draws:
+def _fly(walls: AnyWalls, white: Whitened | Stacked, states: Array, count: int, rng: np.random.Generator) -> Draws:
     """Flights of one ball; about 4 operations a row and event."""
     batches = [batch for _, batch in flights(Billiard(), walls, white, states[0], rng, count)]
     positions = np.concatenate([batch.positions for batch in batches])
     potential = np.concatenate([batch.potential for batch in batches])
     events = sum(int(batch.events.sum()) for batch in batches)
     warn_of_drift(max(batch.drift for batch in batches))
-    return Draws(positions[None], potential[None], 4.0 * (events + count) * len(walls.y))
+    return Draws(positions[None], potential[None], 4.0 * (events + count) * len(walls.diag))

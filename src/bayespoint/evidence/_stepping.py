@@ -10,6 +10,7 @@ from joblib import delayed
 
 from .._core.parallel import in_parallel
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ._bridge import Ratio, bridge, effective_share
 from ._paths import Path
 
@@ -48,6 +49,7 @@ class Stone:
         )
 
 
+@told_briefly()
 class Stones(NamedTuple):
     """The path as it was walked: levels, their log-normalisers, draws of each, and their shares of the variance.
 

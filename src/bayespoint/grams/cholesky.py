@@ -14,6 +14,7 @@ from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..kernels import kernel_values
 
 __all__ = ["PivotedCholesky", "pivoted_cholesky"]
@@ -21,6 +22,7 @@ __all__ = ["PivotedCholesky", "pivoted_cholesky"]
 _BLOCK = 64  # points proposed at a time
 
 
+@told_briefly()
 class PivotedCholesky(NamedTuple):
     """A factor ``M M'`` of a Gram matrix, and what it leaves out."""
 

@@ -13,11 +13,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 
 __all__ = ["NaturalGaussian"]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class NaturalGaussian:
     """The density ``exp(shift'w - w'precision w / 2)`` over coordinates w, up to its normaliser.

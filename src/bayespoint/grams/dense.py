@@ -10,7 +10,9 @@ import numpy as np
 from scipy.linalg import blas, eigh, lapack, solve_triangular
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
+from .classes import DenseClasses, RootClasses, dense_classes, factor_classes
 from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding, pivoted_root
 
 __all__ = ["ByValues", "Dense", "DensePoints"]
@@ -71,6 +73,18 @@ class ByValues:
         mean = blas.dsymv(1.0, gram.T, alpha, lower=1)
         return DenseGaussian(self, plus, minus, log_det, alpha, mean, variance, tau, nu)
 
+    def conditioned_classes(self, sites: Array, nu: Array) -> DenseClasses | RootClasses | None:
+        """The prior of several classes times sites; those of any form in the coordinates of a root."""
+        if sites.ndim == 2:
+            return dense_classes(self._lifted, sites, nu, _factorise)
+        root = self._class_root
+        found = factor_classes(root.factor, sites, nu)
+        return None if found is None else RootClasses(found, root)
+
+    @cached_property
+    def _class_root(self) -> PivotedRoot:
+        return PivotedRoot(*pivoted_root(self._lifted))
+
     @cached_property
     def _lifted(self) -> Any:
         """The matrix, where latents that are always zero move by next to nothing, so that they have a marginal."""
@@ -82,6 +96,7 @@ class ByValues:
         return lifted
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Dense(MadeByView, ByValues):
     """A Gram matrix as an array of shape (n, n).
@@ -131,6 +146,7 @@ class Dense(MadeByView, ByValues):
         return HeldRows(self.dense)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class HeldRows:
     """All rows of a matrix, in memory."""
@@ -142,6 +158,7 @@ class HeldRows:
         out[places] = self.held[rows]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DensePoints:
     """New points by their kernel values with the training points.
@@ -202,6 +219,7 @@ class DensePoints:
         return self.diag[:, None] if self.prior is None else self.prior
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DenseGaussian(WithTriangle):
     """``W = (K + T^-1)^-1 = plus' plus - minus minus'`` for site precisions T of either sign.
@@ -276,6 +294,11 @@ class DenseGaussian(WithTriangle):
         basis = blas.dgemm(1.0, spanned, vectors[:, kept] / np.sqrt(values[kept]))
         return np.asarray(blas.dtrmm(1.0, self.plus, basis, lower=1, trans_a=1, overwrite_b=1))
 
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """By few columns, where these do."""
+        root = self.plus.T if self.short_root is None else self.short_root
+        return root, self.minus if self.minus.shape[1] else None
+
     def jointly_at(self, new: DensePoints) -> tuple[Array, Array]:
         return new.cross @ self.alpha, new.among - self._explained_jointly(np.asfortranarray(new.cross.T))
 
@@ -315,6 +338,7 @@ class DenseGaussian(WithTriangle):
         raise InvalidProblemError("Only a low-rank problem has coordinates that other rows share: use LowRank.")
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class PivotedRoot:
     """A pivoted Cholesky factor: rows of `factor` at the `pivots` are lower triangular, and span all others."""

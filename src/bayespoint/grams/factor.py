@@ -12,7 +12,9 @@ from sklearn.gaussian_process.kernels import DotProduct
 
 from .._core.memory import refuse_beyond_memory
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
+from .classes import FactorClasses, factor_classes, site_precision
 from .coordinates import NaturalGaussian
 from .gram import ROUNDING, MadeByView, OneByOne, WithTriangle, above_rounding
 from .rows import KernelRows
@@ -20,6 +22,7 @@ from .rows import KernelRows
 __all__ = ["FeaturePoints", "LowRank"]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class LowRank(MadeByView):
     """A Gram matrix ``M M'`` given by its factor: latents are ``f = M w`` with coordinates ``w ~ N(0, I)``.
@@ -154,6 +157,11 @@ class LowRank(MadeByView):
         log_det = 2 * float(np.log(np.diagonal(lower)).sum()) - (0.0 if prior is None else prior.log_det)
         return FactorGaussian(self, tau, nu, root, log_det, root.T @ pushed, nu - tau * mean, mean, variance)
 
+    def conditioned_classes(self, sites: Array, nu: Array) -> FactorClasses | None:
+        """The prior of several classes times sites."""
+        precision = site_precision(sites) if sites.ndim == 2 else sites
+        return factor_classes(self._standard().factor, precision, nu)
+
     def expansion(self, new: FeaturePoints, rows: Any, weights: Array) -> Array:
         """Values at new points of functions that are expansions in some of the training points."""
         values: Array = new.features @ (self._standard().factor[rows].T @ weights)
@@ -177,6 +185,7 @@ class LowRank(MadeByView):
         return self
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class FeaturePoints:
     """New points by their coordinates.
@@ -233,6 +242,7 @@ class FeaturePoints:
         return np.maximum(self.diag - np.einsum("ij,ij->i", self.features, self.features), 0.0)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class FactorGaussian(WithTriangle):
     """Sites on ``f = M w``: coordinates have posterior covariance ``(P + M'T M)^-1 = root' root`` and mean `centre`.
@@ -268,6 +278,10 @@ class FactorGaussian(WithTriangle):
         own = new.diag - np.einsum("ij,ij->i", new.features, new.features)
         variance = own + np.einsum("ij,ij->j", left, left)
         return new.features @ self.centre, above_rounding(variance, new.diag)
+
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """All of the features' variance, and what is left of it."""
+        return np.eye(len(self.centre)), self.root.T
 
     def jointly_at(self, new: FeaturePoints) -> tuple[Array, Array]:
         left = blas.dtrmm(1.0, self.root, new.features.T, lower=1)
@@ -308,6 +322,7 @@ class FactorGaussian(WithTriangle):
         return prior + NaturalGaussian.of_sites(self.gram.factor, self.tau, self.nu)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class FactorRoot:
     """The factor of a low-rank Gram matrix, whose coordinates are those of new points, too."""

@@ -98,6 +98,13 @@ class Gram(Protocol):
         """The prior times sites ``exp(nu_i f_i - tau_i f_i^2 / 2)``; None if that is no proper Gaussian."""
         ...
 
+    def conditioned_classes(self, sites: Array, nu: Array) -> Any:
+        """Latents of several classes times a site a row, see `bayespoint.grams.classes`; None if that is not proper.
+
+        Sites are ``pi`` of shape (n, C), or precisions of any form (n, C, C).
+        """
+        ...
+
     def expansion(self, new: Any, rows: Any, weights: Array) -> Array:
         """``sum_i weights_i k(z, x_i)`` over training points `rows`, of shape (n_points, n_functions)."""
         ...
@@ -183,6 +190,10 @@ class Conditioned(Protocol):
 
     def precision_change(self) -> Array:
         """``W = (K + T^-1)^-1``."""
+        ...
+
+    def explained(self) -> tuple[Array | None, Array | None]:
+        """Matrices A and B with the variance ``k(z, z) - |A'r|^2 + |B'r|^2`` at a point; r as for `View.spanned`."""
         ...
 
     @property

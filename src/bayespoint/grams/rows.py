@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._core.objects import Objects
 from .._core.threads import workers
 from .._core.typing import Array, Matrix
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ..kernels import kernel_values
 from ._tiles import Products, Single, Values, as_taken, diagonal, tiling
@@ -24,6 +25,7 @@ __all__ = ["KernelRows", "RowPoints", "Single", "stacked"]
 _LARGE = 1e30  # single precision ends at 3e38, and sums of many values must fit, too
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class KernelRows(ByValues):
     """The Gram matrix of `kernel` at `X`, lazily: a `Problem` takes it where it takes an array.
@@ -148,6 +150,7 @@ class KernelRows(ByValues):
         return self._kind.granularity
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class RowPoints:
     """New points by their kernel values with those training points that matter, computed once.

@@ -3,6 +3,8 @@
 A soft boundary adds one coordinate a row for the latent noise, and so does a residual of the row:
 ``h = M w + sqrt(s) e``. So the Gram matrix ``K + s I`` of the walls is never formed, and the function values
 ``f = M w`` of a draw are known exactly.
+
+Several classes have a function each: their coordinates stand one after the other (`Stacked`).
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from .factor import FactorRoot
 from .gram import NewPoints, Root
 
-__all__ = ["Whitened"]
+__all__ = ["Stacked", "Whitened"]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Whitened:
     """A root of the Gram matrix, and the softness of the boundary at each row."""
@@ -76,6 +81,10 @@ class Whitened:
         noise[..., rows] = self._own[rows] * impulse
         return np.concatenate([values, noise], axis=-1)
 
+    def function(self, position: Array) -> Array:
+        """The coordinates of the function alone."""
+        return position[..., : self.rank]
+
     def features(self, new: NewPoints) -> Array:
         """Coordinates of new points, so that the mean of the latent given a draw is ``features @ w``."""
         return self.root.features(new)
@@ -91,3 +100,57 @@ class Whitened:
     def expansion(self, position: Array) -> Array:
         """Coefficients alpha with ``f(x) = sum_i alpha_i k(x, x_i)``."""
         return self.root.expansion(position[..., : self.rank])
+
+
+_SPARSE = 0.1  # share of rows with an impulse below which the others are left out of the product
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """Whitened coordinates of several functions with one kernel, one function after the other.
+
+    Latents of all functions stand in one vector as well, those of the first function first.
+    """
+
+    white: Whitened
+    count: int
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates, those of the rows' own included."""
+        return self.count * self.white.dimension
+
+    @property
+    def rank(self) -> int:
+        """Number of coordinates of the functions."""
+        return self.count * self.white.rank
+
+    def latents(self, position: Array) -> Array:
+        """What the walls see."""
+        return self._joined(self.white.latents(self.apart(position)))
+
+    def pull(self, impulse: Array, rows: Any = slice(None)) -> Array:
+        """The transpose of `latents`: impulses at rows as impulses on coordinates."""
+        n = len(self.white.factor)
+        whole = np.zeros((*impulse.shape[:-1], self.count * n))
+        whole[..., rows] = impulse
+        flat = whole.reshape(-1, n)
+        if np.count_nonzero(flat) > _SPARSE * flat.size:
+            values = self.white.pull(flat)
+        else:  # few walls were hit
+            values = csr_array(flat) @ self.white.factor
+            if self.white.is_soft:
+                values = np.c_[values, np.sqrt(self.white.softness) * flat]
+        return values.reshape(*impulse.shape[:-1], self.dimension)
+
+    def function(self, position: Array) -> Array:
+        """The coordinates of the functions alone."""
+        return self._joined(self.white.function(self.apart(position)))
+
+    def apart(self, stacked: Array) -> Array:
+        """What stands in one vector, as one vector a function."""
+        return stacked.reshape(*stacked.shape[:-1], self.count, -1)
+
+    @staticmethod
+    def _joined(values: Array) -> Array:
+        return values.reshape(*values.shape[:-2], -1)

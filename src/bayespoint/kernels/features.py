@@ -24,7 +24,7 @@ _APART = np.sqrt(2.0)  # distance of two values that are merely different: that 
 
 
 @dataclass(frozen=True, eq=False)
-class _Number:
+class NumberColumn:
     """A column of numbers, in its own spread or by its ranks; a gap is filled with the median and marked."""
 
     values: Array  # of the column, ascending
@@ -34,7 +34,7 @@ class _Number:
     kinds = ("number", "gap")
 
     @classmethod
-    def of(cls, column: Array, weights: Array, ranked: bool) -> _Number:
+    def of(cls, column: Array, weights: Array, ranked: bool) -> NumberColumn:
         seen = ~np.isnan(column)
         values, share = _distribution(column[seen], weights[seen])
         if ranked and len(values) > 2:
@@ -61,7 +61,7 @@ class _Number:
 
 
 @dataclass(frozen=True, eq=False)
-class _Nominal:
+class NominalColumn:
     """A column of values that are the same or not; others than those of the training rows are one more value."""
 
     levels: Array
@@ -69,7 +69,7 @@ class _Nominal:
     kinds = ("nominal",)
 
     @classmethod
-    def of(cls, column: Array, weights: Array) -> _Nominal:
+    def of(cls, column: Array, weights: Array) -> NominalColumn:
         levels, share = _distribution(np.where(np.isnan(column), np.inf, column), weights)
         most = np.sort(np.argsort(-share, kind="stable")[:_LEVELS])
         return cls(levels[most])
@@ -80,7 +80,7 @@ class _Nominal:
 
 
 @dataclass(frozen=True, eq=False)
-class _Two:
+class TwoColumn:
     """A column of two numbers: as far apart as two names; others lie on the line through them, for they are numbers."""
 
     low: float
@@ -89,7 +89,7 @@ class _Two:
     kinds = ("nominal",)
 
     @classmethod
-    def of(cls, column: Array) -> _Two:
+    def of(cls, column: Array) -> TwoColumn:
         return cls(float(np.nanmin(column)), float(np.nanmax(column)))
 
     def __call__(self, column: Array) -> list[Array]:
@@ -99,7 +99,7 @@ class _Two:
 
 
 @dataclass(frozen=True, eq=False)
-class _Constant:
+class ConstantColumn:
     """A column that had one value: it tells nothing, but for where it has gaps if there were any."""
 
     has_gaps: bool
@@ -158,14 +158,14 @@ class Features:
         of_groups: list[str] = []
         of_columns: list[int] = []
         for j, (column, part) in enumerate(zip(self._columns, parts, strict=True)):
-            together = isinstance(column, _Nominal | _Two)
+            together = isinstance(column, NominalColumn | TwoColumn)
             count = 1 if together else len(part)
             groups += [len(of_groups)] * len(part) if together else [len(of_groups) + k for k in range(count)]
             of_groups += list(column.kinds[:count])
             of_columns += [j] * count
         self.groups, self.kinds, self.columns = np.array(groups, dtype=int), tuple(of_groups), tuple(of_columns)
         first = np.cumsum([0, *(len(part) for part in parts)])
-        plain = [j for j, column in enumerate(self._columns) if isinstance(column, _Number) and column.is_plain]
+        plain = [j for j, column in enumerate(self._columns) if isinstance(column, NumberColumn) and column.is_plain]
         ends = np.array([self._columns[j].values for j in plain]).reshape(-1, 2)  # type: ignore[union-attr]
         self._plain = np.array(plain, dtype=int), first[plain].astype(int), ends[:, 0], ends[:, 1] - ends[:, 0]
         self._others = {j: int(first[j]) for j in sorted(set(range(len(self._columns))) - set(plain)) if parts[j]}
@@ -181,6 +181,17 @@ class Features:
             parts = self._columns[j](X[:, j])
             found[:, place : place + len(parts)] = np.transpose(parts)
         return found.astype(np.float32).astype(np.float64)
+
+    @property
+    def learned(self) -> tuple[NumberColumn | NominalColumn | TwoColumn | ConstantColumn, ...]:
+        """What the training rows said of each column."""
+        return tuple(self._columns)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many features each column makes."""
+        gap = np.full(1, np.nan)
+        return tuple(len(column(gap)) for column in self._columns)
 
     @property
     def units(self) -> tuple[Array, Array] | None:
@@ -211,14 +222,16 @@ def _values(features: Features) -> list[Any]:
     ]
 
 
-def _learned(column: Array, kind: str, weights: Array, ranked: bool) -> _Number | _Nominal | _Two | _Constant:
+def _learned(
+    column: Array, kind: str, weights: Array, ranked: bool
+) -> NumberColumn | NominalColumn | TwoColumn | ConstantColumn:
     """What the training rows say of a column."""
     gap = np.isnan(column)
     if gap.all() or np.all(column[~gap] == column[~gap][0]):
-        return _Constant(bool(gap.any() and not gap.all()))
+        return ConstantColumn(bool(gap.any() and not gap.all()))
     if kind == "two":
-        return _Two.of(column)
-    return _Nominal.of(column, weights) if kind == "nominal" else _Number.of(column, weights, ranked)
+        return TwoColumn.of(column)
+    return NominalColumn.of(column, weights) if kind == "nominal" else NumberColumn.of(column, weights, ranked)
 
 
 def kinds_of_columns(X: Array, nominal: Sequence[int] = (), *, few: int = 2) -> list[str]:

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
+from .comparisons import Compared, above_all, others_of
 from .largest import largest_probabilities
 
-__all__ = ["Choice"]
+__all__ = ["Choice", "ChoiceSite"]
+
+_ROWS = 4096  # points whose comparisons are in memory at a time
+
+
+class ChoiceSite(NamedTuple):
+    """What moment matching finds of rows: log-normalisers, and sites on the differences of latents.
+
+    Without label noise sites are ``exp(nu_c (v - f_c) - tau_c (v - f_c)^2 / 2)`` for the other classes c, with
+    ``v = f_y + e_y``: of shape (n, C - 1). With it they are Gaussian in all ``f_y - f_c`` together: `tau` is
+    (n, C - 1, C - 1). `noise` is the derivative of the log-normaliser in log noise, `own` that in the variance of all
+    e. `walls` are the comparisons without label noise.
+    """
+
+    log_z: Array
+    tau: Array
+    nu: Array
+    noise: Array
+    own: Array
+    walls: Compared
 
 
 @dataclass(frozen=True)
@@ -89,8 +109,100 @@ class Choice:
 
     def probabilities(self, mean: Array, variance: Array) -> Array:
         """Of all labels, for latents of shape (..., C) that are Gaussian and independent of each other."""
-        high, low = self.levels(mean.shape[-1])
-        return low + (high - low) * largest(mean, np.broadcast_to(variance + self.softness, mean.shape))
+        return self.of_leaders(largest(mean, np.broadcast_to(variance + self.softness, mean.shape)))
+
+    def of_leaders(self, leading: Array) -> Array:
+        """Probabilities of all labels, given those of each class to have the largest latent, noise included."""
+        high, low = self.levels(leading.shape[-1])
+        return low + (high - low) * leading
+
+    # -- expectation propagation ---------------------------------------------------------------------------------
+
+    def site(
+        self, y: Array, mean: Array, cov: Array, own: Array, power: Array, start: tuple[Array, Array] | None = None
+    ) -> ChoiceSite:
+        """Of ``likelihood**power`` at latents N(mean, cov) of shapes (n, C) and (n, C, C), with noise of variance own.
+
+        `own` is softness and residual; `start` are walls of similar rows. Label noise makes a mixture of two Gaussians
+        of the differences, with the moments of which the walls have no more to do: see `_flipped`.
+        """
+        high, low = (level**power for level in self.levels(mean.shape[1]))
+        at, spread = differences(y, mean, cov, own)
+        walls = above_all(at, spread, start)
+        with np.errstate(divide="ignore"):
+            log_z = np.logaddexp(np.log(low), np.log(high - low) + walls.log_z)
+        share = np.exp(np.log(high - low) + walls.log_z - log_z)  # of the part inside the walls
+        push = walls.nu - walls.tau * walls.mean  # cov^-1 (mean inside the walls - mean)
+        change = walls.tau[:, :, None] * (np.eye(push.shape[1]) - walls.cov * walls.tau[:, None, :])  # T - T S T
+        by_own = (push**2).sum(axis=1) + push.sum(axis=1) ** 2 - np.einsum("icc->i", change) - change.sum(axis=(1, 2))
+        if self.noise == 0:
+            shrink = 1 + own[:, None] * walls.tau
+            tau, nu = walls.tau / shrink, walls.nu / shrink
+        else:
+            tau, nu = _flipped(at, spread, own, share, (walls.mean, push, change))
+        by_noise = self._by_noise(walls, log_z, power, mean)
+        return ChoiceSite(log_z, tau, nu, by_noise, 0.5 * share * by_own, walls)
+
+    def _by_noise(self, walls: Compared, log_z: Array, power: Array, mean: Array) -> Array:
+        """Of ``Z = low + (high - low) Z0``, with ``high = (1 - q)^u`` and ``low = (q / (C - 1))^u``."""
+        if self.noise == 0:
+            return np.zeros(len(mean))
+        high, low = (level**power for level in self.levels(mean.shape[1]))
+        d_low, d_high = power * low, -power * high * self.noise / (1 - self.noise)
+        return (d_low + (d_high - d_low) * np.exp(walls.log_z)) * np.exp(-log_z)
+
+    # -- read-outs -----------------------------------------------------------------------------------------------
+
+    def label_probabilities(self, mean: Array, cov: Array, own: Array | float = 0.0) -> Array:
+        """Of all labels at latents N(mean, cov), beyond the softness with noise of variance `own`; rows sum to one."""
+        high, low = self.levels(mean.shape[1])
+        shares = largest_of(mean, cov, self.softness + np.broadcast_to(own, len(mean)))
+        return low + (high - low) * shares
+
+
+def _flipped(
+    at: Array, spread: Array, own: Array, share: Array, inside: tuple[Array, Array, Array]
+) -> tuple[Array, Array]:
+    """Sites on the differences of f that match a mixture: N(at, spread), and a share of it that is inside the walls.
+
+    Its covariance is ``S - S A S`` for ``A = share W - share (1 - share) g g'`` with the push g and the change of
+    precision W inside the walls, so the site has precision ``T = (I - A S)^-1 A``, not that of single comparisons.
+    """
+    mean, push, change = inside
+    k, part = at.shape[1], share[:, None, None]
+    a = part * change - part * (1 - part) * push[:, :, None] * push[:, None, :]
+    tau: Any = np.linalg.solve(np.eye(k) - a @ spread, a)
+    tau = 0.5 * (tau + np.swapaxes(tau, 1, 2))
+    nu = share[:, None] * push + np.einsum("icd,id->ic", tau, at + share[:, None] * (mean - at))
+    # what each h has of its own is integrated out: of a difference twice, once of it shared by all of a row
+    shrink = np.eye(k) + tau @ (own[:, None, None] * (np.eye(k) + 1))
+    tau = np.linalg.solve(shrink, tau)
+    return 0.5 * (tau + np.swapaxes(tau, 1, 2)), np.linalg.solve(shrink, nu[:, :, None])[:, :, 0]
+
+
+def differences(y: Any, mean: Array, cov: Array, own: Array) -> tuple[Array, Array]:
+    """Mean and covariance of ``h_y - h_c`` for all other classes c, with noise of variance `own` on each h."""
+    rows, other = np.arange(len(y)), others_of(y, mean.shape[1])
+    at = mean[rows, y][:, None] - np.take_along_axis(mean, other, axis=1)
+    cross = cov[rows[:, None], y[:, None], other]
+    spread = cov[rows[:, None, None], other[:, :, None], other[:, None, :]] - cross[:, :, None] - cross[:, None, :]
+    spread += (cov[rows, y, y] + own)[:, None, None]
+    spread += own[:, None, None] * np.eye(other.shape[1])
+    return at, spread
+
+
+def largest_of(mean: Array, cov: Array, own: Array) -> Array:
+    """Probability of each of several correlated Gaussians to be the largest, row by row; they sum to one."""
+    n, n_classes = mean.shape
+    shares = np.empty((n, n_classes))
+    block = max(1, _ROWS // n_classes)
+    for start in range(0, n, block):
+        rows = np.arange(start, min(start + block, n)).repeat(n_classes)
+        y = np.tile(np.arange(n_classes), len(rows) // n_classes)
+        at, spread = differences(y, mean[rows], cov[rows], own[rows])
+        logs = above_all(at, spread).log_z.reshape(-1, n_classes)
+        shares[start : start + block] = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 def largest(mean: Array, variance: Array) -> Array:

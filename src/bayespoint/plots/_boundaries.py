@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ._plane import Plane, label_axes, posterior_step, scatter_classes
 from ._style import INK, finer, new_axes
@@ -15,6 +16,7 @@ from ._style import INK, finer, new_axes
 __all__ = ["DecisionBoundariesDisplay"]
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class DecisionBoundariesDisplay:
     """Where classifiers drawn from the posterior change their mind, beside the Bayes point, in two dimensions.

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..uses.evidence_surface import evidence_surface
 from ._style import INK, VERMILLION, finer, new_axes
 
@@ -17,6 +18,7 @@ __all__ = ["EvidenceSurfaceDisplay"]
 _DEPTH = 20.0  # nats below the maximum that are told apart
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class EvidenceSurfaceDisplay:
     """Log-evidence of a model over two of its hyper-parameters, all others as fitted.

@@ -8,12 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._core.words import told_briefly
 from ..estimators import FeatureConfidence, FeatureRelevance
 from ._style import BLUE, new_axes
 
 __all__ = ["FeatureConfidenceDisplay", "FeatureRelevanceDisplay"]
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class FeatureConfidenceDisplay:
     """Weights of a linear `GaussianMarginClassifier` with their standard deviations, the surest on top.
@@ -75,6 +77,7 @@ class FeatureConfidenceDisplay:
         return self
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class FeatureRelevanceDisplay:
     """Shares of the columns of a table in what makes rows differ to a classifier, the largest on top.

@@ -10,12 +10,14 @@ import numpy as np
 from scipy.stats import t as student
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ._style import look, new_axes
 
 __all__ = ["LearningCurveDisplay"]
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class LearningCurveDisplay:
     """Mean error against the number of labels, one curve for each way of choosing them, with confidence bands.

@@ -10,6 +10,7 @@ from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ._plane import Plane, label_axes, posterior_step, scatter_classes
 from ._style import INK, new_grid, own_axes, pick_one
@@ -20,6 +21,7 @@ _PALE = {"vmin": -0.15, "vmax": 1.15}  # points of the same hue stay visible on 
 _MEANING = {"sd": "standard deviation of the latent function", "entropy": "entropy of the label in bits"}
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class ProbabilitySurfaceDisplay:
     """Class probability over a plane of two features, with the uncertainty behind it as a second panel.

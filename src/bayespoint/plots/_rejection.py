@@ -7,12 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._core.words import told_briefly
 from ..uses.metrics import RejectionCurve, rejection_curve
 from ._style import PALETTE, new_axes
 
 __all__ = ["RejectionCurveDisplay"]
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class RejectionCurveDisplay:
     """Error on the points that are answered against the share that is not.

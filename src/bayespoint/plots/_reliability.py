@@ -7,12 +7,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from .._core.words import told_briefly
 from ..uses.metrics import ReliabilityCurve, reliability_curve
 from ._style import look, new_grid, own_axes
 
 __all__ = ["ReliabilityDisplay"]
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay:
     """Reliability diagram: observed share of a class against its predicted probability, with binomial bands.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..uses.version_space import along, first_wall, unit
 
 
@@ -32,6 +33,7 @@ def arcs(places: Array, count: int = 24) -> Array:
     return np.swapaxes(np.cos(steps)[..., None] * a + np.sin(steps)[..., None] * side, 0, 1).reshape(-1, 3)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Map:
     """From the sphere to the plane, seen from above a centre: Lambert's equal-area map, or a globe from afar."""

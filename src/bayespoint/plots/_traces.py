@@ -10,12 +10,14 @@ import numpy as np
 
 from .. import diagnostics
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ._style import PALETTE, new_grid, own_axes
 
 __all__ = ["TraceDisplay"]
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class TraceDisplay:
     """Draws of latents in the order they came, and histograms of their ranks by chain.

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..uses.version_space import along, sampled_version_space
 from ._sphere import Map, arcs, cell_outline, tangents
 from ._style import BLUE, GREEN, INK, ORANGE, VERMILLION, new_axes, pick_one
@@ -15,6 +16,7 @@ from ._style import BLUE, GREEN, INK, ORANGE, VERMILLION, new_axes, pick_one
 __all__ = ["VersionSpaceDisplay"]
 
 
+@told_briefly()
 @dataclass(eq=False, repr=False)
 class VersionSpaceDisplay:
     """Version space of a linear problem in three dimensions: a cell on the sphere of weight vectors.

@@ -1,5 +1,8 @@
 """What engines return. Immutable; everything else is a function of it (see `bayespoint.readouts`)."""
 
+from importlib import import_module
+
+from .classes import ClassesEvidenceGradient, GaussianClassesPosterior, LatentClasses
 from .drawn import ExpandedPosterior, SampledPosterior
 from .gaussian import EvidenceGradient, GaussianPosterior
 from .latent import Latent
@@ -8,11 +11,22 @@ from .protocol import At, ClassesAt, ClassesPosterior, Posterior
 __all__ = [
     "At",
     "ClassesAt",
+    "ClassesEvidenceGradient",
     "ClassesPosterior",
     "EvidenceGradient",
     "ExpandedPosterior",
+    "GaussianClassesPosterior",
     "GaussianPosterior",
     "Latent",
+    "LatentClasses",
     "Posterior",
+    "SampledClasses",
     "SampledPosterior",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Draws of several classes have compiled read-outs, and are imported when first asked for."""
+    if name == "SampledClasses":
+        return import_module(f"{__name__}.drawn_classes").SampledClasses
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.gram import above_rounding
@@ -73,13 +74,19 @@ class _Draws:
 
     def to_arviz(self) -> Any:
         """The draws as an arviz data tree: latents with dimensions chain, draw, row (needs ``bayespoint[report]``)."""
-        try:
-            from arviz_base import from_dict
-        except ImportError as error:
-            raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
-        return from_dict({"posterior": {"latent": self.latents}}, dims={"latent": ["row"]})
+        return draws_to_arviz(self.latents, ["row"])
 
 
+def draws_to_arviz(latents: Array, dims: list[str]) -> Any:
+    """Draws of shape (chain, draw, ...) as an arviz data tree, with names of the further dimensions."""
+    try:
+        from arviz_base import from_dict
+    except ImportError as error:
+        raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
+    return from_dict({"posterior": {"latent": latents}}, dims={"latent": dims})
+
+
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DrawnAt(ByMoments):
     """Draws at new points: a latent given each draw, and the variance of what the training points do not determine."""
@@ -121,6 +128,7 @@ class DrawnAt(ByMoments):
         return self.coordinates.reshape(-1, self.features.shape[1])
 
 
+@told_briefly("problem", "draws", "engine")
 @dataclass(frozen=True, eq=False)
 class SampledPosterior(_Draws):
     """Draws from the posterior, in whitened coordinates of the training points.
@@ -201,6 +209,7 @@ class SampledPosterior(_Draws):
         return SampledPosterior(self.problem, self.white, kept, self.info, engine=self.engine)
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class ExpandedAt(ByMoments):
     """Few classifiers at new points, and a variance next to nothing beside them."""
@@ -230,6 +239,7 @@ class ExpandedAt(ByMoments):
         return drawn
 
 
+@told_briefly("problem", "draws", "engine")
 @dataclass(frozen=True, eq=False)
 class ExpandedPosterior(_Draws):
     """Classifiers of version space as expansions in few training points: what perceptrons find.

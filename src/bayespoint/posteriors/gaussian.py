@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core.files import parts_of
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..grams import Conditioned, NewPoints
 from ..problem import Problem
 from .latent import ByMoments, Latent, correlated
@@ -18,6 +19,7 @@ from .latent import ByMoments, Latent, correlated
 __all__ = ["EvidenceGradient", "GaussianPosterior"]
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class GaussianAt(ByMoments):
     """A Gaussian posterior at new points: mean and variance of the latent at each."""
@@ -34,6 +36,7 @@ class GaussianAt(ByMoments):
         return mean + correlated(covariance, size, rng)
 
 
+@told_briefly("problem", "log_evidence", "engine")
 @dataclass(frozen=True, eq=False)
 class GaussianPosterior:
     """A Gaussian over latent functions: the prior times Gaussian sites ``exp(nu_i f_i - tau_i f_i^2 / 2)``.
@@ -123,6 +126,7 @@ class GaussianPosterior:
         return Latent((self.mean / self.variance - share * self.nu) / precision, 1 / precision + own)
 
 
+@told_briefly()
 class EvidenceGradient(NamedTuple):
     """Derivative of the log-evidence: ``0.5 (alpha alpha' - W)`` in the Gram matrix, and in log-parameters.
 

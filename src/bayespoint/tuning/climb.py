@@ -20,7 +20,6 @@ from ..exceptions import InferenceWarning, InvalidProblemError
 from ..grams.views import as_view
 from ..kernels import with_bias
 from ..likelihoods import Likelihood
-from ..posteriors import GaussianPosterior
 from ..problem import Problem, Weights
 from .priors import HyperPrior
 
@@ -115,7 +114,7 @@ class Candidate:
 
     def evidence_gradient(self) -> Array:
         """Gradient of the log-evidence in ``model.theta``."""
-        gradients = [p.evidence_gradient for p in self.posteriors if isinstance(p, GaussianPosterior)]
+        gradients = [posterior.evidence_gradient for posterior in self.posteriors]
         by_name = [np.sum([gradient.likelihood[name] for gradient in gradients]) for name in self.model.free]
         return np.r_[self.view.slope(self.model.kernel, gradients), by_name]
 

@@ -12,6 +12,7 @@ from scipy.linalg import block_diag
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Kernel, KernelOperator
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..kernels import OnFeatures, Spectral
 
 __all__ = ["HyperPrior", "weak_hyper_prior"]
@@ -22,6 +23,7 @@ _SPREADS: Mapping[str, float] = {"amplitude": 2.0, "length scale": 1.0, "power":
 _RATIOS: Mapping[str, float] = {"number": 0.5, "gap": 0.5, "nominal": 1.0}  # of one length scale to their mean
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class HyperPrior:
     """A Gaussian over log-parameters; those without a prior have precision zero.

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import _safe_split
 
 from .._core.pipelines import steps_of
 from .._core.scikit import num_samples, safe_indexing
+from .._core.words import told_briefly
 from ..bounds import Certificate, binomial_bound, disintegrated_bound, seeger_bound
 from ..bounds._checks import check_sample
 from ..estimators import CertifiedDraw
@@ -45,6 +46,7 @@ _LEFT = 0.5  # of the errors, at the least, however many rows there may be: two 
 _WIDTHS = 6  # of the prior, that a draw pays for
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows in a random order: the prior's come first, so that a pilot among them has seen none of the bound's."""

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import readouts
 from .._core.pipelines import steps_of
 from .._core.typing import Array
+from .._core.words import as_html_table, told_briefly
 from ..estimators import BayesianSVC, BayesPointClassifier
 from ..estimators._base import parts_of
 from ..exceptions import InvalidProblemError
@@ -32,6 +33,7 @@ __all__ = ["LabelErrors", "find_label_errors"]
 _BLOCKS = 20  # of draws, left out in turn for standard errors
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class LabelErrors:
     """Training rows, those with the most doubtful labels first. `print` shows a report.
@@ -90,6 +92,12 @@ class LabelErrors:
 
     def __str__(self) -> str:
         return self.report()
+
+    def _repr_html_(self) -> str:
+        worst = zip(self.rows[:10], self.given, self.suggested, self.probability, strict=False)
+        head = ("row", "given", "suggested", "P(wrong)")
+        said = self.report(0).splitlines()
+        return as_html_table(head, [(*row, f"{p:.3f}") for *row, p in worst], f"{said[0]} {said[-1]}")
 
     def mask(self, threshold: float = 0.5) -> Any:
         """Which of the user's rows are listed with a probability of at least `threshold`.

@@ -15,6 +15,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from .._core.scikit import check_sample_weight
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
 _ROUNDING = 1e-5  # of rows of probabilities that should add up to one, single precision included
 
 
+@told_briefly()
 class ReliabilityCurve(NamedTuple):
     """Probabilities against what came true, one entry a bin that is not empty, from low to high probability.
 
@@ -59,6 +61,7 @@ class ReliabilityCurve(NamedTuple):
     count: Any
 
 
+@told_briefly()
 class RejectionCurve(NamedTuple):
     """Error of the rows that are kept against the share of rows that are not, one entry a value of the confidence.
 

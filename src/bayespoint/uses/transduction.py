@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import readouts
 from .._core.random import as_generator
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..estimators._base import KernelClassifier, draw_functions, read
 from ..exceptions import InvalidProblemError
 from ..posteriors import SampledPosterior
@@ -26,6 +27,7 @@ _STARTS = 3  # draws from which to go downhill
 _STEEPER = (1.0, 3.0, 10.0, 30.0)  # steps rounded off over the typical latent, or over less of it
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class JointLabels:
     """Probabilities of all labellings of a small set of points, the most probable first.
@@ -114,6 +116,7 @@ def _label_logs(likelihood: Any, latents: Array) -> Array:
     return np.asarray(logs - logsumexp(logs, axis=2, keepdims=True))
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class ClosestClassifier:
     """One classifier, and how often it disagrees with a classifier drawn from the posterior.

@@ -20,6 +20,7 @@ from scipy.linalg import lapack
 
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
+from ..._core.words import told_briefly
 from ...grams import NewPoints
 from ...posteriors import GaussianPosterior
 from .engine import EP, posterior_of_state
@@ -32,6 +33,7 @@ _NEAR = 1e-4  # how far sites settle before they are looked at exactly
 _SWEEPS = 30
 
 
+@told_briefly("problem", "log_evidence", "engine")
 @dataclass(frozen=True, eq=False)
 class GrownPosterior(GaussianPosterior):
     """A Gaussian posterior that rows were added to one by one.

@@ -27,6 +27,7 @@ from ...exceptions import InferenceWarning, InvalidProblemError
 from ...posteriors import EvidenceGradient, GaussianPosterior
 from ...problem import Problem
 from ..base import Engine
+from .classes import ClassRows, class_posterior, evaluate_classes
 from .sites import ALARMING, SETTLED, SiteRows, Sites, State, back_off, evaluate, rows_evidence, settle
 
 __all__ = ["EP", "posterior_of_state"]
@@ -67,6 +68,7 @@ class EP(Engine):
     memory: int = 3
     fallback: bool = True
 
+    takes_classes: ClassVar[bool] = True
     gives_evidence: ClassVar[bool] = True
     can_grow: ClassVar[bool] = True
 
@@ -76,6 +78,8 @@ class EP(Engine):
         It is deterministic: `rng` is there because every engine has it.
         """
         self.check(problem)
+        if problem.n_classes is not None:
+            return self._infer_classes(problem, start)
         hard = problem.hard
         if hard.any() and not problem.gram.diag[hard].all():
             problem.raise_if_empty()
@@ -93,16 +97,37 @@ class EP(Engine):
             if self.fallback and not state.error <= max(SETTLED, self.tolerance):
                 state, more = self._sequential(rows, state)
                 sweeps, how = sweeps + more, "sequential"
-            if not state.error <= ALARMING:
-                warnings.warn(
-                    f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by "
-                    f"{state.error:.1g} (tolerance {self.tolerance:.1g}): probabilities and evidence may be off; "
-                    f"{problem.likelihood.remedy}, or sample with another engine.",
-                    InferenceWarning,
-                    stacklevel=2,
-                )
+            self._warn_if_moving(problem, state, sweeps)
             info = {"sweeps": sweeps, "updates": how, "error": state.error}
             return posterior_of_state(problem, rows, state, info, self)
+
+    def _infer_classes(self, problem: Problem, start: Any) -> Any:
+        """The same with a latent for each class."""
+        hard = problem.hard
+        if hard.any() and not problem.diag[hard].all():
+            problem.raise_if_empty()
+        rows: Any = ClassRows.of(problem)
+        sites = rows.first() if start is None else Sites(start.tau.ravel(), start.nu.ravel())
+        with blas_threads_for(problem.size, problem.gram.rank):
+            state = evaluate_classes(rows, sites) or evaluate_classes(rows, Sites(*np.zeros((2, len(rows.copies)))))
+            assert state is not None
+            state, sweeps = settle(rows, state, self.tolerance, self.max_sweeps, self.memory, evaluate_classes)
+            right = state.mean.argmax(axis=1) == problem.y
+            if hard.any() and not (state.error <= SETTLED and np.all(right[hard])):
+                problem.raise_if_empty()
+            self._warn_if_moving(problem, state, sweeps)
+            info = {"sweeps": sweeps, "updates": "parallel", "error": state.error}
+            return class_posterior(problem, rows, state, info, self)
+
+    def _warn_if_moving(self, problem: Problem, state: State, sweeps: int) -> None:
+        if not state.error <= ALARMING:
+            warnings.warn(
+                f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by "
+                f"{state.error:.1g} (tolerance {self.tolerance:.1g}): probabilities and evidence may be off; "
+                f"{problem.likelihood.remedy}, or sample with another engine.",
+                InferenceWarning,
+                stacklevel=3,
+            )
 
     def _sequential(self, rows: SiteRows, state: State) -> tuple[State, int]:
         """Sweeps that update one site at a time, each followed by a rank-one update of the covariance."""

@@ -12,6 +12,7 @@ from scipy.linalg import blas, lapack, qr
 
 from ... import grams
 from ..._core.typing import Array
+from ..._core.words import told_briefly
 from ...grams import Gram
 from ...grams.gram import pivoted_root
 
@@ -22,6 +23,7 @@ Solver = Callable[[Array], Array]
 _CANCELS = 1e-6  # share of a pivot that elimination leaves, below which rounding is seen beside it
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class DenseGeometry:
     """A Gram matrix as it is."""

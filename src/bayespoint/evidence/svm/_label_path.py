@@ -35,7 +35,7 @@ class LabelPath:
 
     def __init__(self, problem: Problem) -> None:
         self.white = problem.whitened()
-        self.walls = Walls.of(problem, self.white)
+        self.walls = Walls.of(problem)
         self.slope = self.walls.energy
         likelihood, weights = problem.likelihood, problem.exponents
         assert isinstance(likelihood, Hinge)

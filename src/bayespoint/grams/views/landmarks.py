@@ -11,17 +11,19 @@ from scipy.linalg import lapack, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..._core.typing import Array
+from ..._core.words import told_briefly
 from ...kernels import contract_gradient, kernel_values
 from ..cholesky import pivoted_cholesky
 from ..factor import FeaturePoints, LowRank
 from ..rows import stacked
-from .view import GramSlope, slope_of_residuals
+from .view import GramSlope, as_seen, slope_of_residuals
 
 __all__ = ["Landmarks"]
 
 _JITTER = 1e-12  # of the prior variance, on the diagonal of the landmarks
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Landmarks:
     """Features ``k(x, landmarks) L^-T`` with ``L L' = k(landmarks, landmarks)``: the part of the prior they determine.
@@ -81,6 +83,12 @@ class Landmarks:
     def over(self, X: Any) -> Landmarks:
         """The same for other points."""
         return replace(self, X=X)
+
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """The landmarks: no other point is needed."""
+        triangle = self._triangle(kernel)
+        inverse: Array = solve_triangular(triangle, np.eye(len(triangle)), lower=True)
+        return as_seen(kernel, self.landmarks), inverse.T
 
     def mapped(self, function: Callable[[Any], Any], X: Any) -> Landmarks:
         """The same in other coordinates of the inputs, in which the points are `X`."""

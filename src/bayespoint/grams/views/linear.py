@@ -10,15 +10,18 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..._core.typing import Array
-from ...kernels import by_differences, linear_features, spectral_leaf
+from ..._core.words import told_briefly
+from ...kernels import by_differences, kernel_values, linear_features, spectral_leaf
+from ...kernels.tables import without_features
 from ..factor import FeaturePoints, LowRank
-from .view import GramSlope, WholeKernel, slope_of_residuals
+from .view import GramSlope, WholeKernel, as_seen, slope_of_residuals
 
 __all__ = ["Linear", "Range", "leading_directions", "linear_view"]
 
 _FEW_DIRECTIONS = 100  # to climb the evidence by, of a linear kernel on wide rows
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Linear(WholeKernel):
     """The points themselves as features of a linear kernel; nothing is left out.
@@ -43,6 +46,10 @@ class Linear(WholeKernel):
         """New points by their features."""
         return lambda Z: FeaturePoints(_linear(kernel, Z))
 
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """The origin and a step along each feature."""
+        return _span(kernel, self.X)
+
     def grown(self, kernel: Kernel, **options: Any) -> Linear:
         """Nothing is left out that could be added."""
         return self
@@ -53,6 +60,7 @@ class Linear(WholeKernel):
         return by_differences(kernel, lambda varied: float(np.vdot(g, _linear(varied, self.X))))
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Range:
     """Features of a linear kernel along leading directions; what a row has outside of them is its own.
@@ -99,6 +107,10 @@ class Range:
         """The same in other coordinates of the inputs, in which the points are `X`."""
         return self.over(X)
 
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """The origin and a step along each direction."""
+        return _span(kernel, self.X, self.most)
+
     def grown(self, kernel: Kernel, **options: Any) -> Range:
         """The directions are those of the kernel, and stay."""
         return self
@@ -126,6 +138,21 @@ def leading_directions(kernel: Kernel, X: Any, linear_from: int, rough: int | No
         return Range(X, _FEW_DIRECTIONS)
     few = len(spectral.variances) + 1 < n and (linear_from < n or spectral.beside > 0)
     return Range(X) if few else None
+
+
+def _span(kernel: Kernel, X: Any, most: int | None = None) -> tuple[Any, Array | None]:
+    """With ``k(z, 0) = c`` and ``k(z, e_j) - c = a_j z_j``, features are ``sqrt(a_j) z_j`` and ``sqrt(c)``."""
+    plain, _ = without_features(kernel)
+    width = as_seen(kernel, X[:1]).shape[1]
+    count = width - 1 if spectral_leaf(plain) else width  # what is beside all directions is in no feature
+    count = count if most is None else min(count, most)
+    points = np.eye(count + 1, width, k=-1)
+    values = kernel_values(plain, points, points)
+    constant, slopes = values[0, 0], np.diagonal(values)[1:] - values[0, 0]
+    change = np.vstack([-np.ones(count), np.eye(count)]) / np.sqrt(slopes)
+    if constant:
+        change = np.column_stack([change, np.r_[1.0, np.zeros(count)] / np.sqrt(constant)])
+    return points, change
 
 
 def _linear(kernel: Kernel, X: Any, most: int | None = None) -> Array:

@@ -10,10 +10,12 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..._core.typing import Array
+from ..._core.words import told_briefly
 from ...kernels import by_differences
+from ...kernels.tables import without_features
 from ..gram import Gram
 
-__all__ = ["Approximation", "GramSlope", "View", "WholeKernel", "approximation", "slope_of_residuals"]
+__all__ = ["Approximation", "GramSlope", "View", "WholeKernel", "approximation", "as_seen", "slope_of_residuals"]
 
 
 class GramSlope(Protocol):
@@ -56,6 +58,13 @@ class View(Protocol):
 
     def new(self, kernel: Kernel) -> Callable[[Any], Any]:
         """The map from new points to the form in which posteriors of such Gram matrices take them."""
+        ...
+
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """Points P and a matrix T with ``r = T'k(P, z)``, kernel values or features of a point z.
+
+        They are in the form in which the kernel sees them: features, if it makes any.
+        """
         ...
 
     def over(self, X: Any) -> View:
@@ -113,6 +122,7 @@ def approximation(view: View, kernel: Kernel) -> Approximation:
     return Approximation(rank, len(prior), share, float((left / safe).max()))
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class WholeKernel:
     """What views have in common that are their points and no more: they leave nothing of the kernel out."""
@@ -123,6 +133,10 @@ class WholeKernel:
     has_coordinates: ClassVar[bool] = False
     saw_rows: ClassVar[bool] = False
 
+    def spanned(self, kernel: Kernel) -> tuple[Any, Array | None]:
+        """The points as they are."""
+        return as_seen(kernel, self.X), None
+
     def over(self, X: Any) -> Self:
         """The same for other points."""
         return replace(self, X=X)
@@ -130,6 +144,12 @@ class WholeKernel:
     def mapped(self, function: Callable[[Any], Any], X: Any) -> Self:
         """The same in other coordinates of the inputs, in which the points are `X`."""
         return self.over(X)
+
+
+def as_seen(kernel: Kernel, X: Any) -> Any:
+    """Points as the kernel sees them."""
+    _, features = without_features(kernel)
+    return X if features is None else features(X)
 
 
 def slope_of_residuals(kernel: Kernel, X: Any, gradients: Sequence[GramSlope]) -> Array:

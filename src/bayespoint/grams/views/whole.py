@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from ..._core.memory import refuse_beyond_memory
 from ..._core.typing import Array
+from ..._core.words import told_briefly
 from ...kernels import contract_gradient, kernel_values
 from ..dense import Dense, DensePoints
 from ..rows import KernelRows, RowPoints
@@ -21,6 +22,7 @@ __all__ = ["Exact", "Rows", "as_view"]
 _COPIES = 3  # of the Gram matrix that inference on it holds at the same time
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Exact(WholeKernel):
     """All kernel values of the points with each other.
@@ -49,6 +51,7 @@ class Exact(WholeKernel):
         return contract_gradient(kernel, self.X, np.sum([gradient.by_gram() for gradient in gradients], axis=0))
 
 
+@told_briefly()
 @dataclass(frozen=True, eq=False)
 class Rows(WholeKernel):
     """Kernel values row by row, when an engine asks for them: the Gram matrix is never held.

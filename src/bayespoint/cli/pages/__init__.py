@@ -1,0 +1,1 @@
+"""Pages for a browser: what the layers below return, as HTML."""
