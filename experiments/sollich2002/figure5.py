@@ -16,8 +16,8 @@ from sollich2002 import surfaces, toy
 MINUTES = 3.5
 MODERATE = 10.0  # largest K0 at which Laplace is compared
 LAPLACE = (
-    "a guess, not tested: (32) widens the posterior at the kinks and so gains most where many rows sit on the margin, "
-    "at small l"
+    "probably because (32) widens the posterior at the kinks and so gains most where many rows sit on the margin, at "
+    "small l and large K0; not tested"
 )
 
 
@@ -39,8 +39,7 @@ def run(size: Size) -> Findings:
     places = {kind: lengths[found[kind, "sampled"].top[0]] for kind in surfaces.NORMS}
     told = ", ".join(f"{kind} {toy.LENGTH * 10**place:.3f}" for kind, place in places.items())
     alike, shift, rest = likeness(found["naive", "sampled"], found["naive", "laplace"], moderate)
-    by_laplace = {kind: lengths[found[kind, "laplace"].best(moderate)[0]] for kind in surfaces.NORMS}
-    anywhere = {kind: lengths[found[kind, "laplace"].top[0]] for kind in surfaces.NORMS}
+    by_laplace = {kind: lengths[found[kind, "laplace"].top[0]] for kind in surfaces.NORMS}
     ep = likeness(found["naive", "sampled"], found["naive", "corrected"], moderate)
     figures = [
         Statement(
@@ -50,11 +49,9 @@ def run(size: Size) -> Findings:
             all(abs(place) <= step * 1.001 for place in places.values()),
         ),
         Statement(
-            f"Length scale of the largest evidence, by Laplace (32), K0 up to {MODERATE:g}",
-            "as by draws, for K0 not too large",
-            ", ".join(f"{kind} {toy.LENGTH * 10**place:.3f}" for kind, place in by_laplace.items())
-            + "; for any K0 "
-            + ", ".join(f"{kind} {toy.LENGTH * 10**place:.3f}" for kind, place in anywhere.items()),
+            "Length scale of the largest evidence, by Laplace (32)",
+            "close to the true 0.05, too",
+            ", ".join(f"{kind} {toy.LENGTH * 10**place:.3f}" for kind, place in by_laplace.items()),
             all(abs(place) <= step * 1.001 for place in by_laplace.values()),
             why=LAPLACE,
         ),

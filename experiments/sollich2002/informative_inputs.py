@@ -41,7 +41,7 @@ def predictions(seed: int) -> list[float]:
 
 
 def run(size: Size) -> Findings:
-    sets = size.pick(40, 3)
+    sets = size.pick(24, 3)
     found = np.array(size.map(predictions, [(seed,) for seed in range(sets)]))
     mean, se = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(sets)
     gain = found[:, 0] - found[:, 1]

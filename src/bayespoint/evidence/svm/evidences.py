@@ -17,15 +17,14 @@ from scipy.special import logsumexp
 from ..._core.random import as_generator
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
-from ...engines.elliptical_slice import Ellipse
 from ...engines.ep.engine import EP
 from ...engines.laplace import Laplace
 from ...exceptions import InvalidProblemError
-from ...likelihoods import Hinge, HingeSum
+from ...likelihoods import HingeSum
 from ...problem import Problem, Weights
 from .. import Estimate, check_effort, cumulant_correction, log_evidence, refined, walk_along, warn_if_short
-from .._paths import SlicePath
 from ._label_path import LabelPath
+from ._survival import Survival, SurvivalPath, hinge_of
 from .chaining import chained_log_evidence
 
 __all__ = ["log_normaliser", "svm_log_evidence"]
@@ -193,13 +192,6 @@ def check_evidence(problem: Problem, kind: str) -> None:
         raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
 
 
-def hinge_of(problem: Problem) -> Hinge:
-    """The likelihood of a support vector machine's problem; refuses others."""
-    if not isinstance(problem.likelihood, Hinge):
-        raise InvalidProblemError(f"The support vector machine's evidence is for Hinge(C), not {problem.likelihood}.")
-    return problem.likelihood
-
-
 def _summed(problem: Problem) -> Problem:
     """The same rows with the likelihood of either label; weights multiply C."""
     weights = Weights(np.ones(problem.size), problem.exponents)
@@ -207,29 +199,6 @@ def _summed(problem: Problem) -> Problem:
     return Problem(problem.gram, problem.y, likelihood, weights, check=False)
 
 
-class Survival(Ellipse):
-    """The prior, and ``(sum_x Q(x) v(theta(x)))^n``: the chance that n rows in a row get a label (29).
-
-    Inputs are the rows of the problem, with equal probabilities unless `share` says otherwise; n is their number.
-    """
-
-    def __init__(self, problem: Problem, share: Array | None = None, n: int | None = None) -> None:
-        problem.refuse_weights_of_noise()
-        super().__init__(problem, problem.whitened().spelt_out(), np.zeros(problem.size), np.zeros(problem.size))
-        self.share = np.full(problem.size, 1 / problem.size) if share is None else share
-        self.n = problem.size if n is None else n
-        self.sum = HingeSum(hinge_of(problem).C)
-
-    def log_v(self, f: Array) -> Array:
-        """Logarithm of v at each row."""
-        return self.sum.log_sum(f, self.weights)
-
-    def log_target(self, f: Array) -> Array:
-        """Logarithm of the n-th power of the mean of v."""
-        total: Array = self.n * logsumexp(self.log_v(f), b=self.share, axis=-1)
-        return total
-
-
 def normaliser_path(problem: Problem, kind: str, share: Array | None = None, n: int | None = None) -> Any:
     """From the prior to the distribution of latents that N(X) or N-hat is the normaliser of."""
-    return LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem, share, n))
+    return LabelPath(problem) if kind == "conditional" else SurvivalPath(Survival(problem, share, n))
