@@ -37,6 +37,7 @@ ALL = {
     "weights": ["weights.py"],
     "walk": ["walk.py"],
     "wide": ["wide.py"],
+    "moving": ["moving.py"],
 }
 
 

@@ -27,6 +27,11 @@ from sollich2002.pima_evidence import BIAS, kernel, standardised
 
 DATA = ("pima-ripley",)
 MINUTES = 1
+REASONS = {
+    "naive log-evidence at C = 3*": "at this C the climb ends at an amplitude of 316^2, where the machine interpolates "
+    "and draws do not reach the standard error asked for (0.1); the second-order correction of expectation propagation "
+    "is 0.2 nat. At C = 1, which has the larger evidence, both are -107.4."
+}
 LOSSES = {"hinge": Hinge, "squared hinge": SquaredHinge}
 
 

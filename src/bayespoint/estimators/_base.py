@@ -100,8 +100,9 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training inputs; the square Gram matrix if ``kernel="precomputed"``. `BayesPointClassifier` takes arrays and
-            data frames of dask, whose blocks stay where they are.
+            Training inputs; the square Gram matrix if ``kernel="precomputed"``; a list of anything, such as strings or
+            graphs, if the kernel takes it. `BayesPointClassifier` takes arrays and data frames of dask, whose blocks
+            stay where they are.
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
@@ -118,6 +119,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             if is_dask(X):
                 return self._become(fit_partitions(self, recipe, X, y, sample_weight))
             data = check_training_set(self, X, y, sample_weight, recipe)
+            recipe = recipe.suited_to(data)
             ready = prepare(recipe, data)
 
             def attributes(found: Candidate) -> dict[str, Any]:
@@ -486,7 +488,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             "kernel_": kernel.k1,
             "bias_": float(np.sqrt(kernel.k2.constant_value)),
             "likelihood_": fitted.model.likelihood,
-            "posterior_": posteriors[0] if len(fitted.classes) == 2 else list(posteriors),
+            "posterior_": posteriors[0] if len(posteriors) == 1 else list(posteriors),
             "log_evidence_": fitted.log_evidence,
             "log_posterior_": fitted.log_posterior,
             "approximation_": None if fitted.view.is_exact else approximation(fitted.view, kernel),
