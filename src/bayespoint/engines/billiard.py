@@ -281,7 +281,8 @@ def _run_chain(
     """One chain. It returns all it has to say, for it may run where no memory is shared."""
     total = engine.warmup + engine.draws
     kept = np.empty((engine.draws, white.rank))
-    events, drift = 0, 0.0
+    events, drift, spent = 0, 0.0, 0
+    most = _USUAL * engine.max_events * total * max(1.0, len(walls.diag) / _FEW_ROWS)
     with blas_threads_for(len(walls.diag)):  # of the process it runs in
         for first, batch in flights(engine, walls, white, origin, rng, total):
             skip = max(engine.warmup - first, 0)
@@ -289,6 +290,13 @@ def _run_chain(
             kept[max(first - engine.warmup, 0) : last] = white.function(batch.positions[skip:])
             events += int(batch.events[skip:].sum())
             drift = max(drift, batch.drift)
+            spent += int(batch.events.sum())
+            flown = first + len(batch.positions)
+            if spent > most and flown < total:
+                raise InvalidProblemError(
+                    f"The chain was given up after {flown} of {total} flights, which met {spent // flown:,} walls "
+                    f"each: {walls.remedy}, use EP or EllipticalSlice, or raise max_events."
+                )
     return Chain(kept, events, drift)
 
 
@@ -319,7 +327,6 @@ def flights(
     cos_t, sin_t = np.cos(engine.flight), np.sin(engine.flight)
     position = origin
     theta = np.ascontiguousarray(white.latents(position)[walls.rows])
-    most, spent = _USUAL * engine.max_events * total * max(1.0, len(theta) / _FEW_ROWS), 0
     for first in range(0, total, _BATCH):
         size = min(_BATCH, total - first)
         refresh = rng.standard_normal((size, white.dimension))
@@ -333,13 +340,6 @@ def flights(
         drift = float(np.max(np.abs(exact - theta), initial=0.0) / np.sqrt(walls.diag.max(initial=1e-300)))
         yield first, Batch(refresh, potential, events, drift)
         theta = exact
-        spent += int(events.sum())
-        if spent > most and first + size < total:
-            raise InvalidProblemError(
-                f"The chain was given up after {first + size} of {total} flights, which met "
-                f"{spent // (first + size):,} walls each: "
-                f"{walls.remedy}, use EP or EllipticalSlice, or raise max_events."
-            )
 
 
 # Compiled loops. A search for the first event compares all rows with the best time so far by multiplication alone, and
