@@ -32,6 +32,7 @@ ROWS = pd.DataFrame(
     }
 )
 LABELS = np.where(_numbers.sum(axis=1) + 0.3 * _rng.normal(size=40) > 0, "yes", "no")
+THREE = np.where(_numbers.sum(axis=1) > 0.5, "yes", np.where(_numbers.sum(axis=1) < -0.6, "no", "perhaps"))
 PLAIN, TABLE = "plain", "table"
 
 CLASSIFIERS = {
@@ -43,6 +44,11 @@ CLASSIFIERS = {
     "several, sampled": (BayesPointClassifier(engine=Billiard(draws=400, chains=2), random_state=0), PLAIN),
     "no hyper-prior": (BayesPointClassifier(hyper_prior=None, random_state=0), PLAIN),
     "machines": (BayesianSVC(optimizer="evidence", evidence="naive", average=True, random_state=0), PLAIN),
+    "three classes as one": (BayesPointClassifier("rbf", noise=0.05, decision="joint", random_state=0), PLAIN),
+    "three classes, sampled": (
+        BayesPointClassifier("rbf", decision="joint", engine=Billiard(draws=400, chains=2), random_state=0),
+        PLAIN,
+    ),
 }
 
 
@@ -50,13 +56,25 @@ def inputs(form):
     return _numbers if form == PLAIN else ROWS
 
 
-def learner(model, X):
-    found = ActiveLearner(clone(model), X[:20], LABELS[:20], random_state=0)
-    found.tell(X[20:21], LABELS[20:21])
+def labels(name):
+    return THREE if name.startswith("three classes") else LABELS
+
+
+def costs(model):
+    """The first class taken for another costs one, any other five."""
+    found = np.full((len(model.classes_), len(model.classes_)), 5.0)
+    found[0] = 1.0
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def learner(model, X, y):
+    found = ActiveLearner(clone(model), X[:20], y[:20], random_state=0)
+    found.tell(X[20:21], y[20:21])
     return found.ask(X)
 
 
-def several_posteriors(model, X):
+def several_posteriors(model, X, y):
     assert utilities(model, X, "bald").shape == (40,)
     bald, entropy = utilities(model, X, "bald"), utilities(model, X, "entropy")
     assert np.all(bald >= 0)
@@ -65,8 +83,8 @@ def several_posteriors(model, X):
         assert np.all(bald <= entropy + 0.02)
 
 
-def surface(model, X):
-    found = evidence_surface(model, X, LABELS, n_points=3)
+def surface(model, X, y):
+    found = evidence_surface(model, X, y, n_points=3)
     best = model if not hasattr(model, "members_") or isinstance(model, BayesianSVC) else model.members_[0]
     if model.log_evidence_ is not None and not isinstance(model, BayesianSVC):
         assert found.log_evidence[1, 1] == pytest.approx(best.log_evidence_, abs=1e-3)
@@ -74,31 +92,32 @@ def surface(model, X):
 
 USES = {
     "utilities": several_posteriors,
-    "query": lambda model, X: query(model, X, 3),
-    "batch": lambda model, X: query(model, X, 3, "batch-bald", random_state=0),
+    "query": lambda model, X, y: query(model, X, 3),
+    "batch": lambda model, X, y: query(model, X, 3, "batch-bald", random_state=0),
     "learner": learner,
-    "updated": lambda model, X: updated(model, X[-1:], LABELS[-1:], random_state=0).predict(X),
-    "label errors": lambda model, X: find_label_errors(model),
-    "rejection": lambda model, X: RejectingClassifier(clone(model), rate=0.2, random_state=0).fit(X, LABELS).predict(X),
-    "costs": lambda model, X: CostSensitiveClassifier(clone(model), [[0, 1], [5, 0]]).fit(X, LABELS).predict(X),
-    "monitor": lambda model, X: ErrorMonitor(promised=0.5).update(LABELS, model.predict(X)),
-    "joint labels": lambda model, X: joint_label_probabilities(model, X[:2], n_draws=100, random_state=0),
-    "closest": closest_classifier,
+    "updated": lambda model, X, y: updated(model, X[-1:], y[-1:], random_state=0).predict(X),
+    "label errors": lambda model, X, y: find_label_errors(model),
+    "rejection": lambda model, X, y: RejectingClassifier(clone(model), rate=0.2, random_state=0).fit(X, y).predict(X),
+    "costs": lambda model, X, y: CostSensitiveClassifier(clone(model), costs(model)).fit(X, y).predict(X),
+    "monitor": lambda model, X, y: ErrorMonitor(promised=0.5).update(y, model.predict(X)),
+    "joint labels": lambda model, X, y: joint_label_probabilities(model, X[:2], n_draws=100, random_state=0),
+    "closest": lambda model, X, y: closest_classifier(model, X),
     "surface": surface,
-    "evidence": lambda model, X: model.log_evidence(),
-    "functions": lambda model, X: model.sample_latent(X[:3], 10, random_state=0),
-    "certificate": lambda model, X: model.certificate(),
-    "certificate on a part": lambda model, X: model.certificate(prior_fraction=0.5),
-    "draw": lambda model, X: model.certified_draw(0, prior_fraction=0.5).predict(X),
-    "held out": lambda model, X: certify(clone(model), X, LABELS, random_state=0).classifier.predict(X),
-    "certify": lambda model, X: certify(clone(model), X, LABELS, method="pac-bayes", random_state=0),
-    "more batches": lambda model, X: deepcopy(model).partial_fit(X[:5], LABELS[:5]),
-    "graph": lambda model, X: to_onnx(model, np.zeros((1, 2))),
-    "evidence elsewhere": lambda model, X: model.log_marginal_likelihood(model.kernel_.theta + 0.1, eval_gradient=True),
-    "permutations": lambda model, X: model.add_permutations(2),
+    "evidence": lambda model, X, y: model.log_evidence(),
+    "functions": lambda model, X, y: model.sample_latent(X[:3], 10, random_state=0),
+    "certificate": lambda model, X, y: model.certificate(),
+    "certificate on a part": lambda model, X, y: model.certificate(prior_fraction=0.5),
+    "draw": lambda model, X, y: model.certified_draw(0, prior_fraction=0.5).predict(X),
+    "held out": lambda model, X, y: certify(clone(model), X, y, random_state=0).classifier.predict(X),
+    "certify": lambda model, X, y: certify(clone(model), X, y, method="pac-bayes", random_state=0),
+    "more batches": lambda model, X, y: deepcopy(model).partial_fit(X[:5], y[:5]),
+    "graph": lambda model, X, y: to_onnx(model, np.zeros((1, 2))),
+    "evidence elsewhere": lambda model, X, y: model.log_marginal_likelihood(model.kernel_.theta + 0.1, eval_gradient=True),
+    "permutations": lambda model, X, y: model.add_permutations(2),
 }
 EVERYWHERE = {"certificate", "permutations"}  # a tuned prior saw the rows; only perceptrons can be added to
 WITHOUT_DRAWS = {"closest"}
+AS_ONE = {"batch", "updated", "closest", "certificate on a part", "draw", "certify", "more batches", "graph"}
 REFUSED = {
     "one kernel": EVERYWHERE | WITHOUT_DRAWS,
     "one kernel on a table": EVERYWHERE | WITHOUT_DRAWS | {"learner", "graph"},
@@ -108,6 +127,8 @@ REFUSED = {
     "several, sampled": EVERYWHERE | {"graph", "certificate on a part", "certify", "draw", "more batches"},
     "no hyper-prior": EVERYWHERE | WITHOUT_DRAWS,
     "machines": EVERYWHERE | WITHOUT_DRAWS | {"more batches"},
+    "three classes as one": EVERYWHERE | AS_ONE,
+    "three classes, sampled": EVERYWHERE | AS_ONE,
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains have not mixed", "ignore:A stream has one kernel")
@@ -120,7 +141,7 @@ def fitted():
     def fit(name):
         if name not in found:
             model, form = CLASSIFIERS[name]
-            found[name] = clone(model).fit(inputs(form), LABELS)
+            found[name] = clone(model).fit(inputs(form), labels(name))
         return found[name]
 
     return fit
@@ -129,23 +150,23 @@ def fitted():
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_every_use_works_or_says_why_not(name, use, fitted):
-    model, X = fitted(name), inputs(CLASSIFIERS[name][1])
+    model, X, y = fitted(name), inputs(CLASSIFIERS[name][1]), labels(name)
     before = model.predict_proba(X)
     if use in REFUSED[name]:
         with pytest.raises((InvalidProblemError, AttributeError)) as caught:
-            USES[use](model, X)
+            USES[use](model, X, y)
         sentence = str(caught.value.__cause__ or caught.value)
         assert "\n" not in sentence
         assert sentence.endswith((".", "'"))  # Python's own of a method that is not there
     else:
-        USES[use](model, X)
+        USES[use](model, X, y)
     np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
 def test_several_kernels_are_several(fitted):
     """Else the table above proves nothing."""
     for name in CLASSIFIERS:
-        assert hasattr(fitted(name), "members_") == (not name.startswith("one kernel"))
+        assert hasattr(fitted(name), "members_") == (not name.startswith(("one kernel", "three classes")))
 
 
 def test_bald_of_a_mixture_by_hand(fitted):
@@ -200,3 +221,38 @@ def test_a_certificate_of_several_kernels_is_one_of_one_kernel_learned_on_a_part
     assert not hasattr(found.classifier, "members_")
     assert found.classifier.predict(ROWS).shape == (40,)
     assert hasattr(model, "members_")
+
+
+@pytest.mark.parametrize("name", ["three classes as one", "three classes, sampled"])
+def test_joint_labels_of_one_model_have_its_probabilities(name, fitted):
+    """Summed over the label of the other point, they are those of one point."""
+    model = clone(fitted(name)).set_params(calibration=None, kernel=fitted(name).kernel_, optimizer=None)
+    model.fit(_numbers, THREE)
+    points = _numbers[np.argsort(model.predict_proba(_numbers).max(axis=1))[:2]]  # where there is something to tell
+    found = joint_label_probabilities(model, points, n_draws=4000, random_state=0)
+    assert found.probability.sum() == pytest.approx(1.0)
+    for k, p in enumerate(model.predict_proba(points)):
+        sums = [found.probability[found.labels[:, k] == label].sum() for label in model.classes_]
+        np.testing.assert_allclose(sums, p, atol=0.03)  # 4 standard errors of 4,000 draws
+
+
+def test_a_wrong_label_of_three_classes_is_found_and_corrected(fitted):
+    clean = fitted("three classes as one")
+    row = int(np.argmax(clean.loo_proba_[:, list(clean.classes_).index("yes")]))
+    labels = THREE.copy()
+    labels[row] = "no"
+    found = find_label_errors(clone(clean).set_params(kernel=clean.kernel_, optimizer=None).fit(_numbers, labels))
+    assert THREE[row] == "yes"
+    assert found.rows[0] == row
+    assert found.suggested[0] == "yes"
+    before = find_label_errors(clean)
+    assert before.probability[list(before.rows).index(row)] < 0.05 < 0.5 < found.probability[0]
+
+
+def test_rejecting_with_three_classes_as_one_rejects_the_least_sure(fitted):
+    inner = clone(fitted("three classes as one"))
+    model = RejectingClassifier(inner, rate=0.2, random_state=0).fit(_numbers, THREE)
+    answered = np.isin(model.predict(_numbers), model.classes_)
+    top = model.predict_proba(_numbers).max(axis=1)
+    assert 0 < (~answered).sum() < 20
+    assert top[answered].min() >= top[~answered].max()

@@ -17,6 +17,7 @@ from .._core.typing import Array
 from .._core.words import told_briefly
 from ..estimators._base import KernelClassifier, draw_functions, read
 from ..exceptions import InvalidProblemError
+from ..likelihoods import Choice
 from ..posteriors import SampledPosterior
 
 __all__ = ["ClosestClassifier", "JointLabels", "closest_classifier", "joint_label_probabilities"]
@@ -112,6 +113,9 @@ def _label_logs(likelihood: Any, latents: Array) -> Array:
     """Log-probabilities of the classes given functions, of shape (function, point, class)."""
     if latents.ndim == 2:
         return np.stack([readouts.label_log_probability(likelihood, sign * latents) for sign in (-1, 1)], axis=2)
+    if isinstance(likelihood, Choice):
+        with np.errstate(divide="ignore"):
+            return np.log(likelihood.probabilities(latents, 0.0))
     logs = readouts.label_log_probability(likelihood, latents)
     return np.asarray(logs - logsumexp(logs, axis=2, keepdims=True))
 
