@@ -112,7 +112,9 @@ USES = {
     "certify": lambda model, X, y: certify(clone(model), X, y, method="pac-bayes", random_state=0),
     "more batches": lambda model, X, y: deepcopy(model).partial_fit(X[:5], y[:5]),
     "graph": lambda model, X, y: to_onnx(model, np.zeros((1, 2))),
-    "evidence elsewhere": lambda model, X, y: model.log_marginal_likelihood(model.kernel_.theta + 0.1, eval_gradient=True),
+    "evidence elsewhere": lambda model, X, y: model.log_marginal_likelihood(
+        model.kernel_.theta + 0.1, eval_gradient=True
+    ),
     "permutations": lambda model, X, y: model.add_permutations(2),
 }
 EVERYWHERE = {"certificate", "permutations"}  # a tuned prior saw the rows; only perceptrons can be added to

@@ -21,6 +21,12 @@ def look(k: int) -> dict[str, Any]:
     return {"color": PALETTE[k % len(PALETTE)], "marker": MARKERS[k % len(MARKERS)]}
 
 
+def rgb_of_class(k: int) -> list[float]:
+    """The same colour as three numbers from 0 to 1."""
+    code = PALETTE[k % len(PALETTE)]
+    return [int(code[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+
+
 def new_axes(width: float = 6.0, height: float = 4.0) -> Any:
     """One pair of axes in a figure of its own."""
     return new_grid(1, 1, width, height)[0, 0]

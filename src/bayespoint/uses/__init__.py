@@ -2,6 +2,7 @@
 
 from .active import ActiveLearner, Asked, query, utilities
 from .batches import array_batches, parquet_batches
+from .confusion import Confusion, confusion
 from .decisions import CostSensitiveClassifier
 from .evidence_surface import EvidenceSurface, evidence_surface
 from .label_errors import LabelErrors, find_label_errors
@@ -26,6 +27,7 @@ __all__ = [
     "Asked",
     "BoundSearch",
     "ClosestClassifier",
+    "Confusion",
     "CostSensitiveClassifier",
     "ErrorInterval",
     "ErrorMonitor",
@@ -40,6 +42,7 @@ __all__ = [
     "array_batches",
     "certify",
     "closest_classifier",
+    "confusion",
     "evidence_surface",
     "expected_calibration_error",
     "find_label_errors",

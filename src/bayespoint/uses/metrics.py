@@ -22,6 +22,7 @@ __all__ = [
     "RejectionCurve",
     "ReliabilityCurve",
     "area_under_rejection_curve",
+    "coded",
     "expected_calibration_error",
     "information_gain",
     "rejection_curve",
@@ -282,7 +283,7 @@ def information_gain(y_true: Any, proba: Any, *, classes: Any = None, sample_wei
     >>> round(information_gain(y, [0.2, 0.1, 0.6, 0.9]), 3)
     0.659
     """
-    codes, p = _coded(y_true, proba, classes)
+    codes, p = coded(y_true, proba, classes)
     weight = np.ones(len(codes))
     if sample_weight is not None:
         weight = check_sample_weight(sample_weight, codes, dtype=np.float64, ensure_non_negative=True)
@@ -306,7 +307,7 @@ def _labels(y: Any, name: str) -> Any:
     return y
 
 
-def _coded(y_true: Any, proba: Any, classes: Any) -> tuple[Any, Array]:
+def coded(y_true: Any, proba: Any, classes: Any) -> tuple[Any, Array]:
     """Index of the column of every label, and one column of probabilities a class."""
     y = _labels(y_true, "y_true")
     p = np.asarray(proba, dtype=np.float64)
@@ -331,7 +332,7 @@ def _coded(y_true: Any, proba: Any, classes: Any) -> tuple[Any, Array]:
 
 def _event(y_true: Any, proba: Any, classes: Any) -> tuple[Any, Array]:
     """What a probability was given to, as it came true, and that probability."""
-    codes, p = _coded(y_true, proba, classes)
+    codes, p = coded(y_true, proba, classes)
     if p.shape[1] == 2:
         return codes == 1, p[:, 1]
     return codes == p.argmax(axis=1), p.max(axis=1)

@@ -115,7 +115,7 @@ def _label_logs(likelihood: Any, latents: Array) -> Array:
         return np.stack([readouts.label_log_probability(likelihood, sign * latents) for sign in (-1, 1)], axis=2)
     if isinstance(likelihood, Choice):
         with np.errstate(divide="ignore"):
-            return np.log(likelihood.probabilities(latents, 0.0))
+            return np.log(likelihood.probabilities(latents, np.zeros(1)))
     logs = readouts.label_log_probability(likelihood, latents)
     return np.asarray(logs - logsumexp(logs, axis=2, keepdims=True))
 
