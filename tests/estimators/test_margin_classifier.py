@@ -1,12 +1,13 @@
 """`GaussianMarginClassifier`: what is fitted, what follows from it, and what is refused."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_blobs, make_moons
+from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_moons
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
@@ -227,6 +228,38 @@ def test_tuning_by_the_bound(rows):
     assert model.C_ in grid["C"]
     only = GaussianMarginClassifier(eta=0.8, tune={"C": [0.1]}).fit(X, y)
     assert (only.eta_, only.C_) == (0.8, 0.1)
+
+
+def test_machines_that_the_bound_chooses_are_certified_on_a_part(rows):
+    """Once vacuous: the posterior was chosen beside N(0, K), and then held against a prior of other settings."""
+    X, y = rows
+    grid = {"eta": [0.8, 0.9, 0.999], "C": [0.1, 1.0, 100.0]}
+    tuned, plain = (
+        certify(GaussianMarginClassifier(tune=tune), X, y, method="pac-bayes", prior_fraction=0.5, random_state=0)
+        for tune in (grid, None)
+    )
+    assert tuned.gibbs.terms["divergence"] < 2 * plain.gibbs.terms["divergence"]
+    assert tuned.bound.value < 1.1 * plain.bound.value
+    own = GaussianMarginClassifier(tune=grid, random_state=0).fit(X, y).certificate(prior_fraction=0.5)
+    assert own.bound.value == pytest.approx(tuned.bound.value, rel=1e-6)
+    assert own.classifier.tune == grid
+
+
+@pytest.mark.processor
+def test_a_grid_warns_of_the_chosen_machine_alone():
+    """Once wrong: a warning for each machine that rounding had kept from the last digit."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:150], y[:150]
+    grid = {"eta": [0.95, 0.98, 0.99, 0.999], "C": [3.0, 10.0, 30.0, 100.0]}
+    with warnings.catch_warnings(record=True) as every:
+        warnings.simplefilter("always")
+        for eta in grid["eta"]:
+            GaussianMarginClassifier(eta=eta, C=100.0).fit(X, y)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = GaussianMarginClassifier(tune=grid).fit(X, y)
+    assert len(every) > 1
+    assert len(told) == (model.gap_ > 1e-9)
 
 
 def test_certificates_refuse_what_voids_them(rows):

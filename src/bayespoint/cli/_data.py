@@ -16,6 +16,7 @@ from .._core.pipelines import steps_of
 from ..estimators import Progress
 from ..exceptions import InvalidProblemError
 from ..files import describe, load
+from ..uses.pools import texts_of
 from ..uses.tables import Column, Frame, inputs_for, labels_of, read_table, warn_of_names
 
 __all__ = ["Loaded", "as_json", "data_argument", "json_option", "labelled", "load_model", "options", "tell", "watched"]
@@ -57,6 +58,7 @@ class Loaded(NamedTuple):
     columns: list[Column]
     target: str | None
     data: str | None = None
+    text: str | None = None
 
     def warn_if_seen(self, path: Path) -> None:
         """The rows of a fit flatter it."""
@@ -69,6 +71,8 @@ class Loaded(NamedTuple):
 
     def inputs(self, frame: Frame) -> Any:
         """Rows as the model takes them."""
+        if self.text is not None:
+            return texts_of(frame, self.text)
         return inputs_for(self.model, frame, self.columns)
 
     def the_target(self, given: str | None) -> str:
@@ -84,7 +88,7 @@ def load_model(path: Path) -> Loaded:
     model, about = load(path), describe(path)
     listed = about["notes"].get("columns") or about["features"]
     columns = [Column(one["name"], one["type"]) for one in listed]
-    return Loaded(model, columns, about["notes"].get("target"), about["notes"].get("data"))
+    return Loaded(model, columns, *(about["notes"].get(key) for key in ("target", "data", "text")))
 
 
 def watched(estimator: Any, *, quiet: bool, time_budget: float | None = None) -> Any:

@@ -13,6 +13,7 @@ from click.shell_completion import get_completion_class
 from .. import __version__
 from .commands import certify, clean, compare, evaluate, evidence, fit, predict, query
 from .demo import demo
+from .label import label
 from .report import report
 from .reproduce import reproduce
 
@@ -43,7 +44,7 @@ def completion(shell: str) -> None:
     click.echo(found(app, {}, "bayespoint", "_BAYESPOINT_COMPLETE").source())
 
 
-for _command in (fit, predict, evaluate, compare, certify, evidence, query, clean, report, demo, reproduce):
+for _command in (fit, predict, evaluate, compare, certify, evidence, query, clean, report, label, demo, reproduce):
     app.add_command(_command)
 
 

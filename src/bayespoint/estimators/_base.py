@@ -20,7 +20,7 @@ from .._core.typing import Array, RandomState
 from ..bounds import Certificate
 from ..engines import EP, Engine
 from ..exceptions import InvalidProblemError
-from ..grams import NewPoints
+from ..grams import NewPoints, View
 from ..grams.views import approximation
 from ..kernels.named import takes_objects
 from ..posteriors import Latent
@@ -29,7 +29,7 @@ from ..tuning.limits import warn_at_bounds
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
 from ._draw import CertifiedDraw
-from ._fit import Recipe, conclude, prepare
+from ._fit import Prepared, Recipe, conclude, infer_posteriors, prepare
 from ._fitted import Fitted, leaving_one_out, mixed_latent
 from ._linear_weights import ShowsWeights
 from ._partitions import fit_partitions, is_dask
@@ -118,6 +118,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             if is_dask(X):
                 return self._become(fit_partitions(self, recipe, X, y, sample_weight))
             data = check_training_set(self, X, y, sample_weight, recipe)
+            recipe = recipe.suited_to(data)
             ready = prepare(recipe, data)
 
             def attributes(found: Candidate) -> dict[str, Any]:
@@ -348,8 +349,8 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         return None if is_named(self.engine, "sample") else engine
 
     def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
-        """Class probabilities from moments of the latent."""
-        raise NotImplementedError
+        """Class probabilities from moments of the latent; unless told otherwise those of steps."""
+        return step_probabilities(likelihood, latent)
 
     def _recipe(self) -> Recipe:
         """What the settings say, once they have been checked: the first word of every kind of fit; subclasses add."""
@@ -426,6 +427,17 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         return self.engine if isinstance(self.engine, EP) else EP()
 
     @property
+    def _chooses_by_bound(self) -> bool:
+        """Whether settings of the engine are chosen by the bound on the error."""
+        return False
+
+    def _inferred(
+        self, recipe: Recipe, ready: Prepared, model: Model, view: View, merit: Callable[[Any], float] | None = None
+    ) -> Candidate:
+        """Posteriors of a model whose hyper-parameters stand; `merit` is what they are chosen by, if they are."""
+        return infer_posteriors(recipe, ready, model, view=view)
+
+    @property
     def _decides_by_vote(self) -> bool:
         """Whether draws decide by the majority of their signs."""
         return False
@@ -475,7 +487,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             "kernel_": kernel.k1,
             "bias_": float(np.sqrt(kernel.k2.constant_value)),
             "likelihood_": fitted.model.likelihood,
-            "posterior_": posteriors[0] if len(fitted.classes) == 2 else list(posteriors),
+            "posterior_": posteriors[0] if len(posteriors) == 1 else list(posteriors),
             "log_evidence_": fitted.log_evidence,
             "log_posterior_": fitted.log_posterior,
             "approximation_": None if fitted.view.is_exact else approximation(fitted.view, kernel),

@@ -10,6 +10,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.utils.metaestimators import available_if
 
 from .. import readouts
@@ -20,7 +21,7 @@ from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..kernels import OnFeatures
-from ..likelihoods import Step
+from ..likelihoods import Choice, Step
 from ..posteriors import Latent
 from ..tuning.calibration import power_of, to_the_power
 from ..tuning.climb import Candidate, Model, maximise_evidence
@@ -93,11 +94,13 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,500 rows, with as
         many as leave out next to nothing and 1,000 at the most; `approximation_` says what was done. Linear kernels go
         by their features, which is exact, or by the leading directions of more columns than can be held.
-    decision : {"bayes_point", "one-vs-rest", "vote"}, default="bayes_point"
+    decision : {"bayes_point", "joint", "one-vs-rest", "vote"}, default="bayes_point"
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
         average over all draws. The two are the same for a Gaussian posterior and two classes. Of several classes
-        "bayes_point" asks for the probability that the latent of a class is the largest; "one-vs-rest" normalises what
-        each class has against the rest, which is what certificates of several classes speak of.
+        "bayes_point" asks for the probability that the latent of a class is the largest, latents inferred from each
+        class against the rest; "joint" infers all of them as one model with one evidence (`bayespoint.Choice`);
+        "one-vs-rest" normalises what each class has against the rest, which is what certificates of several classes
+        speak of. Two classes are the same by all three.
     calibration : {"loo"} or None, default="loo"
         "loo" raises class probabilities to a power, `calibration_`, where leave-one-out probabilities of the training
         labels are clearly in favour of one; with an optimizer and without weights of classes only.
@@ -119,10 +122,10 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         Kernel with the chosen hyper-parameters, without the bias.
     bias_ : float
         Prior standard deviation of the constant.
-    likelihood_ : Step
+    likelihood_ : Step or Choice
         Likelihood with the chosen noise and softness.
-    posterior_ : GaussianPosterior, SampledPosterior or list of them
-        Posterior; for more than two classes one each against the rest.
+    posterior_ : GaussianPosterior, SampledPosterior, a list of them or GaussianClassesPosterior
+        Posterior; for more than two classes one each against the rest, or one of all with ``decision="joint"``.
     log_evidence_ : float or None
         Log-evidence of the training labels by expectation propagation, summed over posteriors; None if it was not run.
     log_posterior_ : float or None
@@ -243,7 +246,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for ``classes_[1]``; with more than two classes one column each against the rest. For perceptrons
+            Positive for ``classes_[1]``; with more than two classes one column each against the rest, or with
+            ``decision="joint"`` the z of each class probability. For perceptrons
             the real-valued output of the Bayes point itself, the confidence of the paper's section 4.3.
         """
         parts = self._parts()
@@ -253,6 +257,9 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
             p = np.clip(votes, 1e-300, 1 - 1e-16)
             scores = np.log(p) - np.log1p(-p)
             return scores[:, 0] if len(self.classes_) == 2 else scores
+        if self._is_joint:
+            proba = np.sum([weight * one._proba(rows) for one, weight in parts], axis=0)
+            return np.asarray(ndtri(np.clip(proba, 1e-300, 1 - 1e-16)))
         latents = [one.fitted_.latent(rows) for one, _ in parts]
         if self.fitted_.posteriors[0].engine.wants_rows:
             return latents[0].mean
@@ -464,20 +471,21 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         recipe, (_, free) = super()._recipe(), self._step()
         if "noise" in free:
             recipe = replace(recipe, climb=_climb_both)
-        if self.decision not in ("bayes_point", "one-vs-rest", "vote"):
+        if self.decision not in ("bayes_point", "joint", "one-vs-rest", "vote"):
             raise InvalidProblemError(
-                f"decision must be 'bayes_point', 'one-vs-rest' or 'vote', got {self.decision!r}."
+                f"decision must be 'bayes_point', 'joint', 'one-vs-rest' or 'vote', got {self.decision!r}."
             )
         if self.hyper_prior not in ("weak", None):
             raise InvalidProblemError(f"hyper_prior must be 'weak' or None, got {self.hyper_prior!r}.")
         if self.calibration not in ("loo", None):
             raise InvalidProblemError(f"calibration must be 'loo' or None, got {self.calibration!r}.")
         engine, is_auto = recipe.engine, is_named(self.kernel, "auto")
-        mixes = is_auto and not (engine is not None and engine.wants_rows)
+        mixes, jointly = is_auto and not (engine is not None and engine.wants_rows), self.decision == "joint"
         return replace(
             recipe,
             model=partial(first_model, self),
-            partitions=engine if isinstance(engine, EP) and not recipe.pairwise else None,
+            partitions=engine if isinstance(engine, EP) and not (recipe.pairwise or jointly) else None,
+            jointly=jointly,
             takes_tables=is_auto or self.kernel is None,
             takes_gaps=self._takes_gaps,
             scales_by_rows=recipe.scales_by_rows or is_auto,
@@ -487,6 +495,9 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
 
     def _proba(self, rows: Any) -> Array:
         """Class probabilities of one kernel, at rows that have been checked."""
+        if self._is_joint:
+            posterior = self.fitted_.posteriors[0]
+            return self.fitted_.read(rows, lambda new: (posterior.at(new).probabilities,))[0]
         if self.decision != "vote":
             latent = self.fitted_.latent(rows)
             if self.fitted_.posteriors[0].engine.wants_rows:
@@ -495,6 +506,11 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         p = self._votes(rows)
         p = np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
         return p / p.sum(axis=1, keepdims=True)
+
+    @property
+    def _is_joint(self) -> bool:
+        """Whether several classes are one problem."""
+        return isinstance(self.fitted_.model.likelihood, Choice)
 
     def _votes(self, rows: Any) -> Array:
         """Class probability of each posterior's positive class, averaged over draws; a column each."""
@@ -508,6 +524,10 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
 
     def _not_the_mean(self) -> str | None:
         fitted = self._require_fit()
+        if self._is_joint:
+            return (
+                "several classes are one model here, and bounds are on each against the rest; fit with another decision"
+            )
         return "the rows are no longer at hand; use fit on an array" if fitted.rows is None else None
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
@@ -563,6 +583,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
     def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         """Of several classes the probability that its latent is the largest, or each against the rest, normalised."""
         mean, variance = latent
+        if isinstance(likelihood, Choice):
+            return likelihood.label_probabilities(mean, variance)
         if mean.ndim == 1 or self.decision == "one-vs-rest":
             return step_probabilities(likelihood, latent)
         largest = readouts.largest_probabilities(mean, variance + likelihood.softness)

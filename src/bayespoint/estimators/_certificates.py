@@ -48,6 +48,7 @@ _NO_COORDINATES = (
     "No certified draw: a precomputed kernel has no coordinates that new points share; use a kernel of inputs."
 )
 _LANDMARKS = 1000  # at the most, for functions that are drawn
+_DELTA = 0.05  # confidence at which settings are compared
 _ANY = 0.1  # noise or softness of a fit whose posterior nobody will look at
 _OFFER = (
     "pass prior_fraction=0.5 to learn it on half of them, or fix it beforehand (optimizer=None and a kernel object; "
@@ -181,15 +182,18 @@ def _with(estimator: Any, fitted: Fitted) -> Any:
 
 
 def fitted_for(classifier: Any, X: Any, y: Any, prior_rows: Any) -> Any:
-    """A fitted clone; where the kernel will be tuned on a part of the rows it is not tuned on all of them before."""
-    if prior_rows is None or classifier.optimizer is None:
-        return clone(classifier).fit(X, y)
-    now: dict[str, Any] = {"optimizer": None}
-    now |= {name: _ANY for name in ("noise", "softness") if getattr(classifier, name, None) == "evidence"}
-    now |= {"average": False} if getattr(classifier, "average", False) else {}
+    """A fitted clone; what will be tuned on a part of the rows is not tuned on all of them before."""
+    now: dict[str, Any] = {}
+    if prior_rows is not None and classifier.optimizer is not None:
+        now["optimizer"] = None
+        now |= {name: _ANY for name in ("noise", "softness") if getattr(classifier, name, None) == "evidence"}
+        now |= {"average": False} if getattr(classifier, "average", False) else {}
+    if prior_rows is not None and classifier._chooses_by_bound:
+        now["tune"] = None
     quick = clone(classifier).set_params(**now).fit(X, y)
     quick.set_params(**{name: getattr(classifier, name) for name in now})
-    quick.fitted_ = replace(quick.fitted_, is_tuned=True)
+    if "optimizer" in now:
+        quick.fitted_ = replace(quick.fitted_, is_tuned=True)
     return quick
 
 
@@ -236,8 +240,8 @@ def refuse_early(classifier: Any, X: Any, y: Any, *, has_prior: bool, draws: boo
     recipe = classifier._recipe()
     data = check_training_set(clone(classifier), X, y, None, recipe)
     model = recipe.model(data)
-    engine = recipe.engine(model, data)
-    if (has_prior or draws) and (engine.is_exact or engine.wants_rows):
+    engine = recipe.engine
+    if (has_prior or draws) and (engine is None or engine.is_exact or engine.wants_rows):
         raise InvalidProblemError(_NOT_GAUSSIAN)
     if draws and recipe.pairwise:
         raise InvalidProblemError(_NO_COORDINATES)
@@ -308,7 +312,7 @@ def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any,
         basis = f"the best of {choices} priors, each {basis[2:]}"
     engine, classifier = estimator._gaussian_engine, estimator
     part = _training_set(estimator, rows)
-    if fitted.prior_saw or fitted.is_tuned:
+    if fitted.prior_saw or fitted.is_tuned or estimator._chooses_by_bound:
         priors, whole = _refit(estimator, recipe, part, rows, engine)
         classifier = _with(estimator, whole)
         _refuse_unless_mean(classifier)
@@ -340,10 +344,14 @@ def _refit(
         view = (linear_view(model.kernel, ready.points.X) if is_plain else None) or Landmarks.among(
             ready.points.X, model.kernel, max_rank=_LANDMARKS, tolerance=SHARE, rng=as_generator(0)
         )
-    priors = infer_posteriors(recipe, ready, model, view=view)
+    priors = estimator._inferred(recipe, ready, model, view)
+
+    def bound(posteriors: Any) -> float:  # on all rows settings are chosen beside this prior, not beside N(0, K)
+        return certify(posteriors, _DELTA, priors=priors.posteriors, prior_rows=rows).bayes_point.value
+
     whole = _training_set(estimator, np.arange(fitted.n_rows))._replace(weights=fitted.posteriors[0].problem.weights)
     on_all = ready._replace(data=whole, points=fitted.points)
-    found = infer_posteriors(recipe, on_all, model, view=view.over(fitted.points.X))
+    found = estimator._inferred(recipe, on_all, model, view.over(fitted.points.X), bound)
     saw = seen_by_prior(recipe, model, found.view)
     known = {"rows": fitted.rows, "prior_saw": saw, "is_tuned": fitted.is_tuned, "table": fitted.table}
     return list(priors.posteriors), Fitted.of(found, fitted.points, fitted.classes, **known)

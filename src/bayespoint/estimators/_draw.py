@@ -114,7 +114,7 @@ class CertifiedDraw(ClassifierMixin, BaseEstimator):
             Columns in the order of `classes_`; rows sum to one. The largest is that of the class that is predicted.
         """
         latent = self._latent(X)
-        proba: Array = self.model._probabilities(latent)
+        proba: Array = self.model._probabilities(self.model.fitted_.model.likelihood, latent)
         top = latent.mean > 0 if latent.mean.ndim == 1 else latent.mean.argmax(axis=1)
         lost = np.flatnonzero(proba.argmax(axis=1) != top)  # to rounding, where probabilities tie
         proba[lost, top[lost].astype(int)] = np.nextafter(proba[lost].max(axis=1), 2.0)

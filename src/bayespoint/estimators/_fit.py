@@ -49,6 +49,9 @@ _CHECKED = 2000  # rows at the most on which a kernel is tested for being one
 _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
 _CLIMBED = 4000  # the same where landmarks stand for the rows
 _NEAR = 1e-3  # tolerance of sites where landmarks stand for the rows
+_COORDINATES = 3000  # of all classes together, where these are one problem and landmarks stand for the rows
+_CLIMBING = 800  # the same on the way to hyper-parameters
+_WHOLE = 1500  # rows up to which the whole Gram matrix is worked on
 _ROUGH = 1e-2  # tolerance of sites on the way
 FEW_ROWS = 400  # up to which it is climbed on the whole Gram matrix
 
@@ -80,9 +83,22 @@ class Recipe:
     members: Callable[[TrainingSet, Model], list[Model]] | None = None  # models to mix, where there are to be several
     probabilities: Callable[[Likelihood, Latent], Array] | None = None  # of the classes, from moments of the latent
     optimizer: Callable[..., Any] | None = None  # what climbs, if a user brings it
+    jointly: bool = False  # whether several classes are one problem
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
 
     stages: tuple[int, ...] = (100, 200)  # landmarks to climb the evidence by, one after the other
+
+    def suited_to(self, data: TrainingSet) -> Recipe:
+        """With fewer landmarks where the coordinates of several classes are one matrix."""
+        if not data.jointly:
+            return self
+        n_classes = len(data.classes)
+        most = max(_COORDINATES // n_classes, 50)
+        limit = min(self.max_rank, most) if isinstance(self.max_rank, int) else self.max_rank
+        if limit == "auto" and len(data.y) > _WHOLE:
+            limit = most
+        stages = tuple(max(min(stage, _CLIMBING // n_classes), 20) for stage in self.stages)
+        return replace(self, max_rank=limit, stages=stages)
 
     def view(self, kernel: Any, X: Any, engine: Any, *, rough: int | None = None) -> View:
         """The form of the Gram matrix: exact, or of low rank where that is asked for or pays.

@@ -60,6 +60,10 @@ class LinearWeights(NamedTuple):
         n_features = fitted.points.as_given.shape[1] if hasattr(fitted.points.as_given, "shape") else 0
         is_plain = n_features > 0 and spectral_leaf(kernel) is None
         if is_plain and linear_features(kernel, np.ones((1, n_features))) is not None:
+            if fitted.posteriors[0].problem.n_classes is not None:
+                raise AttributeError(
+                    "Weights of several classes are those of each against the rest: use that decision."
+                )
             if fitted.alternatives:
                 raise AttributeError("Several kernels decide together: ask one of members_ for its weights.")
             if features is None:

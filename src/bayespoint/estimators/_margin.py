@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import product
+from itertools import groupby, product
 from numbers import Real
 from typing import Any
 
@@ -18,11 +19,13 @@ from .._core.typing import Array, RandomState
 from ..bounds import Bound, certify, divergence, gaussian_margin_bound, gaussian_margin_slack_bound
 from ..bounds.posteriors import deviations
 from ..engines.margin.engine import Margin
-from ..exceptions import InvalidProblemError
+from ..engines.margin.solver import LOST
+from ..exceptions import InferenceWarning, InvalidProblemError
+from ..grams import View
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
 from ..tuning.climb import Candidate, Model
-from ._base import KernelClassifier, step_probabilities
+from ._base import KernelClassifier
 from ._callbacks import Watch
 from ._fit import Prepared, Recipe, infer_posteriors
 from ._fitted import Fitted
@@ -35,6 +38,7 @@ _GRID: Mapping[str, Any] = {
     "eta": (0.6, 0.7, 0.8, 0.84, 0.9, 0.95, 0.98, 0.99, 0.999),
     "C": tuple(np.logspace(-3, 2, 11).tolist()),
 }
+_ROUGH = 1e-4  # relative gap at which machines of a grid are compared
 _DELTA = 0.05  # confidence at which the grid is compared
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
 
@@ -200,7 +204,7 @@ class GaussianMarginClassifier(KernelClassifier):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`; rows sum to one.
         """
-        return step_probabilities(self.likelihood_, self.latent(X))
+        return self._probabilities(self.likelihood_, self.latent(X))
 
     def predict_gibbs(self, X: Any) -> Any:
         """Predict each row by a classifier drawn from the Gaussian for it.
@@ -390,13 +394,31 @@ class GaussianMarginClassifier(KernelClassifier):
 
     def _search(self, recipe: Recipe, ready: Prepared, watch: Watch | None) -> Candidate:
         """The machine, or of a grid of them the one with the smallest bound."""
-        view = recipe.view(ready.model.kernel, ready.points.X, None)
-        machines = [ready._replace(engine=engine) for engine in self._engines()]
+        return self._inferred(recipe, ready, ready.model, recipe.view(ready.model.kernel, ready.points.X, None))
+
+    @property
+    def _chooses_by_bound(self) -> bool:
+        return self.tune is not None
+
+    def _inferred(
+        self, recipe: Recipe, ready: Prepared, model: Model, view: View, merit: Callable[[Any], float] | None = None
+    ) -> Candidate:
+        """The one machine that is asked for, or the best of the grid, which is then solved to the last digit.
+
+        The grid is gone through by price, roughly, each machine from where the one before it stood.
+        """
+        machines = self._engines()
         if len(machines) == 1:
-            return infer_posteriors(recipe, machines[0], ready.model, view=view)
+            return infer_posteriors(recipe, ready._replace(engine=machines[0]), model, view=view)
+        chains = [list(chain) for _, chain in groupby(machines, key=lambda machine: machine.eta)]
         alone = replace(recipe, n_jobs=None)
-        tasks = (delayed(infer_posteriors)(alone, machine, ready.model, view=view) for machine in machines)
-        return min(in_parallel(tasks, self.n_jobs), key=lambda one: _bound_on_draws(one.posteriors, _DELTA).value)
+        tasks = (delayed(_along)(alone, ready, model, view, chain, merit or _on_draws) for chain in chains)
+        found = [best for best in in_parallel(tasks, self.n_jobs) if best is not None]
+        if not found:
+            raise InvalidProblemError(LOST)
+        _, best = min(found, key=lambda one: one[0])
+        exact = replace(best.posteriors[0].engine, tolerance=float(self.tolerance))
+        return infer_posteriors(recipe, ready._replace(engine=exact), model, view=view, start=best)
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
         engine, solutions = fitted.posteriors[0].engine, [posterior.found for posterior in fitted.posteriors]
@@ -409,10 +431,34 @@ class GaussianMarginClassifier(KernelClassifier):
         }
 
 
+def _along(
+    recipe: Recipe, ready: Prepared, model: Model, view: View, machines: list[Margin], merit: Callable[[Any], float]
+) -> tuple[float, Candidate] | None:
+    """The best of machines of growing price, and its bound; those lost in rounding are no candidates."""
+    best: tuple[float, Candidate] | None = None
+    last: Candidate | None = None
+    for machine in sorted(machines, key=lambda machine: machine.C):
+        rough = replace(machine, tolerance=max(machine.tolerance, _ROUGH))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", InferenceWarning)  # of the one that is chosen it is told
+                last = infer_posteriors(recipe, ready._replace(engine=rough), model, view=view, start=last)
+        except InvalidProblemError:
+            continue
+        value = merit(last.posteriors)
+        if best is None or value < best[0]:
+            best = value, last
+    return best
+
+
 def _bound_on_draws(posteriors: Any, delta: float) -> Bound:
     found = certify(posteriors, delta).gibbs
     assert found is not None
     return found
+
+
+def _on_draws(posteriors: Any) -> float:
+    return _bound_on_draws(posteriors, _DELTA).value
 
 
 def _wins(mean: Array, sd: Array, code: int) -> Array:

@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._core.settings import is_named
 from .._core.typing import Array
 from ..kernels import Directions, is_wide, make_kernel, table_kernels, wide_kernels, with_bias
+from ..likelihoods import Choice
 from ..tuning.climb import Model
 from ..tuning.priors import weak_hyper_prior
 from ._validation import TrainingSet
@@ -60,6 +61,8 @@ def _goes_by_directions(estimator: Any, data: TrainingSet) -> bool:
 def _with_prior(estimator: Any, kernel: Kernel, data: TrainingSet) -> Model:
     """A model with this kernel; where hyper-parameters are chosen, it begins at the maximum of the hyper-prior."""
     likelihood, free = estimator._step()
+    if data.jointly:
+        likelihood = Choice(likelihood.noise, likelihood.softness)
     tuned = estimator.optimizer is not None
     model = Model(with_bias(kernel, float(estimator.bias), tuned=tuned), likelihood, free)
     if not tuned or estimator.hyper_prior is None or isinstance(estimator.kernel, Kernel):

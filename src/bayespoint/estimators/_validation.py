@@ -51,6 +51,7 @@ class TrainingSet(NamedTuple):
     n_rows: int  # how many the user handed in
     sample_weight: Array | None = None  # the user's own part of the weights: how often each row was seen, if not once
     table: Table | None = None  # what nominal columns held, where rows came as a table
+    jointly: bool = False  # whether several classes are one problem, not one against the rest each
 
     @property
     def own_weights(self) -> Weights | None:
@@ -63,7 +64,12 @@ class TrainingSet(NamedTuple):
 
     @property
     def targets(self) -> list[Array]:
-        """Labels -1 and +1: one vector for two classes (the second is +1), else each class against the rest."""
+        """Labels -1 and +1: one vector for two classes (the second is +1), else each class against the rest.
+
+        Where several classes are one problem, class numbers.
+        """
+        if self.jointly:
+            return [self.y]
         return list(signs_of(self.y, np.arange(len(self.classes))))
 
 
@@ -103,7 +109,8 @@ def check_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, recip
     product = weights_of(estimator.class_weight, classes[codes], weights)
     if not pairwise and not isinstance(X, Objects):
         _check_features(X, in_units=not recipe.takes_gaps)
-    return TrainingSet(X, codes, classes, product, kept, n, weights, table)
+    jointly = recipe.jointly and len(classes) > 2
+    return TrainingSet(X, codes, classes, product, kept, n, weights, table, jointly)
 
 
 def _validated(

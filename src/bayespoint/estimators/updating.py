@@ -75,6 +75,8 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
         raise InvalidProblemError("Only classifiers fitted on an array of inputs can be updated; see also partial_fit.")
     if model._recipe().is_weighted:
         raise InvalidProblemError("Classes have weights, which count all labels: fit again.")
+    if any(posterior.problem.n_classes is not None for posterior in model.fitted_.posteriors):
+        raise InvalidProblemError("Several classes as one model take no more rows: fit again, or one against the rest.")
     before, known_rows = model.fitted_, model.fitted_.rows
     data, rng = check_batch(model, X, y, None, None, before.classes, before), as_generator(random_state)
     first, form = _grown(model, data, rng)

@@ -258,9 +258,10 @@ def maximise_evidence(
 
 def is_no_better_than_a_coin(candidate: Candidate) -> bool:
     """Whether the labels are as probable under equal odds, up to a nat: then the evidence has found nothing."""
-    rows = sum(float(posterior.problem.exponents.sum()) for posterior in candidate.posteriors)
+    problems = [posterior.problem for posterior in candidate.posteriors]
+    surprise = sum(float(problem.exponents.sum() * np.log(problem.n_classes or 2)) for problem in problems)
     assert candidate.log_evidence is not None
-    return candidate.log_evidence < 1.0 - rows * float(np.log(2))
+    return candidate.log_evidence < 1.0 - surprise
 
 
 def rebiased(model: Model, X: Any, targets: Sequence[Array], weights: Weights | None, *, engine: EP) -> Model:

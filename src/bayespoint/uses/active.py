@@ -23,7 +23,7 @@ from ..estimators.updating import mark_as_chosen, updated
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.rows import stacked
-from ..posteriors import SampledPosterior
+from ..posteriors import ClassesAt, SampledPosterior
 from ..posteriors.latent import spread_out
 
 __all__ = ["ActiveLearner", "Asked", "query", "utilities"]
@@ -114,7 +114,7 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
     if strategy != "batch-bald" or n == 1:
         return _largest(gains, n)
     classifier, _ = _at_the_end(model, safe_indexing(X_pool, [0]))
-    if len(classifier.fitted_.posteriors) > 1:
+    if len(classifier.classes_) > 2:
         raise InvalidProblemError("strategy='batch-bald' is for two classes: use 'bald'.")
     candidates = _largest(gains, min(size, max(_CANDIDATES, 4 * n)))
     _, rows = _at_the_end(model, safe_indexing(X_pool, candidates))
@@ -268,6 +268,9 @@ def _told(model: KernelClassifier, rows: Any, strategy: str) -> Array:
 
     To a committee that votes, the labels are its votes, and free of noise.
     """
+    joint = model.fitted_.posteriors[0]
+    if joint.problem.n_classes is not None:
+        return read(model, rows, lambda new: _of_classes(joint.at(new), strategy))
     posteriors = [_thinned(posterior) for posterior in model.fitted_.posteriors]
     if len(posteriors) > 1:
         return read(model, rows, lambda new: _several_classes(posteriors, new, strategy))
@@ -327,6 +330,13 @@ def _of_draws(posterior: SampledPosterior, new: NewPoints) -> Array:
         noise += entr(p) + entr(1 - p)
     p = total / len(means)
     return np.stack([p, 1 - p, noise / (len(means) * np.log(2))], axis=1)
+
+
+def _of_classes(at: ClassesAt, strategy: str) -> Array:
+    """Of several classes as one model."""
+    if strategy == "vote":
+        return np.column_stack([at.votes, np.zeros(len(at.votes))])
+    return np.column_stack([at.probabilities, at.conditional_entropy / np.log(2)])
 
 
 def _several_classes(posteriors: Sequence[Any], new: NewPoints, strategy: str) -> Array:

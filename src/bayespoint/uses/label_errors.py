@@ -25,7 +25,7 @@ from .._core.words import as_html_table, told_briefly
 from ..estimators import BayesianSVC, BayesPointClassifier
 from ..estimators._base import parts_of
 from ..exceptions import InvalidProblemError
-from ..likelihoods import Step
+from ..likelihoods import Choice, Step
 from ..posteriors import ExpandedPosterior, GaussianPosterior, Posterior, SampledPosterior
 
 __all__ = ["LabelErrors", "find_label_errors"]
@@ -214,7 +214,10 @@ def find_label_errors(model: Any, *, threshold: float | None = None, method: str
     model = _checked_model(model)
     known, parts = model.fitted_.rows, parts_of(model)
     codes, mixed = np.searchsorted(model.classes_, known.labels), [(list(m.fitted_.posteriors), w) for m, w in parts]
-    score = _score_of_two(method) if len(model.classes_) == 2 else _score_of_several(codes)
+    if isinstance(model.likelihood_, Choice):
+        score: _Score = _score_of_classes
+    else:
+        score = _score_of_two(method) if len(model.classes_) == 2 else _score_of_several(codes)
     probability = np.sum([weight * score(posteriors) for posteriors, weight in mixed], axis=0)
     errors = _standard_errors(score, mixed)
     other = 1 - codes if len(model.classes_) == 2 else _runner_up(mixed, codes)
@@ -257,7 +260,7 @@ def _checked_model(model: Any) -> Any:
         raise InvalidProblemError(
             "This model was fitted in batches and its rows are gone: use fit on an array to find wrong labels."
         )
-    if isinstance(model.likelihood_, Step) and model.likelihood_.is_hard:
+    if isinstance(model.likelihood_, Step | Choice) and model.likelihood_.is_hard:
         raise InvalidProblemError(
             "A hard boundary without noise takes every label for right: use BayesPointClassifier(noise='evidence')."
         )
@@ -274,7 +277,7 @@ def _noise_of(model: Any) -> tuple[float | None, str]:
 
 def _flip_rate(likelihood: Any) -> float:
     """Probability of a flipped label; 0 where the likelihood has no such noise."""
-    return likelihood.noise if isinstance(likelihood, Step) else 0.0
+    return likelihood.noise if isinstance(likelihood, Step | Choice) else 0.0
 
 
 # -- probabilities -------------------------------------------------------------------------------------------------
@@ -325,8 +328,24 @@ def _score_of_several(codes: Any) -> _Score:
     return score
 
 
-def _log_class_probabilities(posteriors: list[Posterior]) -> Array:
+def _score_of_classes(posteriors: list[Any]) -> Array:
+    """P(wrong) at each row from one model of several classes: that noise, or a latent not the label's, decided it."""
+    (posterior,) = posteriors
+    problem = posterior.problem
+    if _flip_rate(problem.likelihood) == 0:
+        wrong: Array = posterior.disagreement()
+        return wrong
+    high, low = problem.likelihood.levels(problem.n_classes)
+    told = posterior.leave_one_out_probabilities[np.arange(problem.size), problem.y]
+    return low * (high - told) / ((high - low) * told)
+
+
+def _log_class_probabilities(posteriors: list[Any]) -> Array:
     """Of the label before noise, given all the other rows; one column a class."""
+    if (n_classes := posteriors[0].problem.n_classes) is not None:
+        high, low = posteriors[0].problem.likelihood.levels(n_classes)
+        told = (posteriors[0].leave_one_out_probabilities - low) / (high - low)
+        return np.log(np.maximum(told, np.finfo(float).tiny))
     cavities = [posterior.leave_one_out for posterior in posteriors]
     likelihood = posteriors[0].problem.likelihood
     if isinstance(likelihood, Step):

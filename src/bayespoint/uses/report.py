@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +97,7 @@ def examine(
         rejection = rejection_table(codes, proba[known])
     return Findings(
         title=type(last_step(model)[0]).__name__,
-        data=frame.path,
+        data=Path(frame.path).name,
         rows=len(frame),
         classes=classes,
         class_counts=counts,

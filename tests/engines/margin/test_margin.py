@@ -251,6 +251,24 @@ def test_many_rows_are_solved_on_few(wrong, cap, shape, monkeypatch):
 
 
 @pytest.mark.processor
+@pytest.mark.parametrize("price", [0.02, 0.5, 30.0])
+def test_a_similar_machine_tells_which_rows_to_look_at(price, monkeypatch):
+    """The optimum is that of all rows, the steps are made on few of them."""
+    X, y = labelled(np.random.default_rng(7), 400, 4, 0.05)
+    geometry = FactorGeometry(X)
+    cold, other = gaussian_margin(geometry, y, 1.5, price), gaussian_margin(geometry, y, 1.5, 3 * price)
+    sizes = []
+    plain = interior._interior_point
+    monkeypatch.setattr(
+        interior, "_interior_point", lambda part, *rest: sizes.append(len(part.y)) or plain(part, *rest)
+    )
+    warm = gaussian_margin(geometry, y, 1.5, price, start=other.alpha)
+    assert warm.gap <= 1e-9
+    assert warm.primal == pytest.approx(cold.primal, rel=3e-9)
+    assert price < 0.1 or max(sizes) < 400
+
+
+@pytest.mark.processor
 def test_rows_of_the_same_point_and_large_scales():
     X, y = labelled(np.random.default_rng(6), 20, 3, 0.2)
     twice = gaussian_margin(np.kron(np.ones((2, 2)), X @ X.T), np.r_[y, y], 1.0, 0.5)

@@ -20,7 +20,7 @@ font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{max-width:60rem;margin:0 auto;padding:1.5rem 1rem 4rem}
 h1{font-size:1.6rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2.2rem 0 .6rem;padding-top:.6rem;
 border-top:1px solid var(--line)}
-p{margin:.4rem 0}.soft{color:var(--soft)}small,.small{font-size:.85rem}
+h1,h2,p{overflow-wrap:anywhere}p{margin:.4rem 0}.soft{color:var(--soft)}small,.small{font-size:.85rem}
 code,.mono{font:.85rem ui-monospace,Menlo,Consolas,monospace}
 .scroll{overflow-x:auto;max-width:100%}
 table{border-collapse:collapse;font-size:.9rem}th,td{padding:.3rem 1.1rem .3rem 0;text-align:left;

@@ -23,6 +23,7 @@ _TO_THE_WALL = 0.995  # share of the way to the nearest bound that a step may go
 _CORRECTIONS = 3  # of centrality in a step
 _THINNING = 8
 _FEW = 1000
+_FEW_KNOWN = 100  # where a similar problem has told which rows are near their margins
 _SURPLUS = 0.01  # of the tolerance: bounds are then told from what is next to them
 _ROUNDS = 20  # of rows joining
 _FAIR = 1e-3  # gap at which it is known fairly well which rows are near their margins
@@ -113,13 +114,14 @@ def solve(machine: Machine, tolerance: float, max_iterations: int, start: Array 
     n = len(machine.y)
     if n == 0:
         return evaluate(machine, machine.y, machine.y), 0
-    if n <= _FEW:
+    few = _FEW if start is None else _FEW_KNOWN
+    if n <= few:
         return _interior_point(machine.on(np.arange(n)), tolerance, max_iterations)
     alpha = _from_fewer_rows(machine, max_iterations) if start is None else start
     best = point = evaluate(machine, alpha, _settled(machine, alpha))
     rows, steps = np.arange(0), 0
     for enough in (max(tolerance, _FAIR), *[tolerance] * _ROUNDS):
-        rows = _with_violators(rows if enough == tolerance else rows[:0], point.violations)
+        rows = _with_violators(rows if enough == tolerance else rows[:0], point.violations, few)
         enough = tolerance if len(rows) > n / 2 else enough  # nothing to gain by a closer look
         part, more = _interior_point(machine.on(rows), enough, max_iterations)
         alpha, beta = np.zeros((2, n))
@@ -132,10 +134,10 @@ def solve(machine: Machine, tolerance: float, max_iterations: int, start: Array 
     return best, steps
 
 
-def _with_violators(rows: Any, violations: Array) -> Any:
+def _with_violators(rows: Any, violations: Array, few: int) -> Any:
     """Rows that miss their margins, and as many again that come next."""
     n, short = len(violations), int((violations > 0).sum())
-    count = max(_FEW, 2 * short)
+    count = max(few, 2 * short)
     if count >= n:
         return np.arange(n)
     return np.union1d(rows, np.argpartition(-violations, count)[:count])

@@ -1,0 +1,154 @@
+"""Several classes: three ways from latents to class probabilities, beside peers that have several classes by nature.
+
+Our default kernels with (a) each class against the rest, normalised, (b) the latents of (a) and the probability of each
+to be the largest (the default), (c) all classes as one model with one evidence (`decision="joint"`); (b) and (c) with
+the power that left-out labels ask for. Peers as in the small tables. Rows to learn from: 300 and 1,000 digits, 1,000 of
+USPS, half of wine and iris, at most 1,000 of the tables. CatBoost is not asked on the 19 classes of soybean. The
+calibration error is that of the most probable class, in ten bins of equal width. No paper: all figures are ours.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.model_selection import train_test_split
+
+import cells
+import datasets
+from bayespoint import BayesPointClassifier
+from catalogue import HERE
+from findings import Findings, Number, Statement
+from ours.small_tables import figures_of
+from peers import METHODS, Method
+from sizes import Size
+from tables import SEED, Division, division, framed
+
+DATA = ("usps", "car", "eucalyptus", "penguins", "soybean", "vehicle", "yeast")
+MINUTES = 60
+REASONS: dict[str, str] = {}
+DIVISIONS = 2
+BUNDLED = {
+    "digits-300": (load_digits, 300),
+    "digits-1000": (load_digits, 1000),
+    "iris": (load_iris, 75),
+    "wine": (load_wine, 89),
+}
+OURS = {"one-vs-rest": "one against the rest", "bayes_point": "largest latent", "joint": "one model"}
+MEASURES = {"log_loss": "log loss", "calibration": "calibration error", "error": "error"}
+
+
+def ours(way: str) -> Method:
+    options: dict[str, Any] = {"decision": way, "calibration": None if way == "one-vs-rest" else "loo"}
+    return Method(OURS[way], lambda X: BayesPointClassifier(**options), "bayespoint")
+
+
+WAYS = {way: ours(way) for way in OURS} | {name: METHODS[name] for name in ("logistic", "svc", "catboost")}
+
+
+def rows_of(name: str, index: int) -> Division:
+    """Division number `index` of a set."""
+    if name in BUNDLED:
+        load, size = BUNDLED[name]
+        X, y = load(return_X_y=True)
+    elif name == "usps":
+        arrays, size = datasets.load_arrays("usps"), 1000
+        X, y = arrays["X_train"], arrays["y_train"]
+    else:
+        return division(name, index)
+    options = {"train_size": size, "test_size": min(1000, len(y) - size), "stratify": y, "random_state": SEED + index}
+    A, B, a, b = train_test_split(X, y, **options)
+    return Division(framed(A), a, framed(B), b)
+
+
+def measure(name: str, index: int, method: Method) -> cells.Cell:
+    """What a method reaches on one division, or why it was not asked."""
+    rows = rows_of(name, index)
+    refusal = method.refusal(rows.y_train)
+    if refusal:
+        return {"skipped": refusal}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.process_time()
+        model = method.make(rows.X_train).fit(rows.X_train, rows.y_train)
+        seconds = time.process_time() - start
+        p = np.asarray(model.predict_proba(rows.X_test), dtype=float)
+    classes = np.asarray(model.classes_)
+    return figures_of(rows.y_test, p, classes) | {"fit_core_seconds": seconds, "classes": len(classes)}
+
+
+def fill(name: str, index: int, way: str, file: Path | None) -> cells.Cell:
+    """Find one cell, and keep it if there is a file."""
+    made = {"made": cells.fingerprint([way])}
+    cell = {"set": name, "split": index, "method": way, **made, **measure(name, index, WAYS[way])}
+    if file is not None:
+        cells.append(file, cell)
+    return cell
+
+
+def cells_file() -> Path:
+    return Path(os.environ.get("BAYESPOINT_CELLS") or HERE / ".cells" / "several_classes.jsonl")
+
+
+def run(size: Size) -> Findings:
+    names = size.pick([*BUNDLED, *DATA], ["iris", "wine"])
+    ways = [name for name in size.pick(list(WAYS), list(OURS)) if WAYS[name].installed]
+    file = size.pick(cells_file(), None)
+    known = cells.read(file) if file else {}
+    made = {way: cells.fingerprint([way]) for way in ways}
+    todo = [
+        (name, k, way, file)
+        for k in range(size.pick(DIVISIONS, 1))
+        for name in names
+        for way in ways
+        if (name, k, way, made[way]) not in known
+    ]
+    found = size.map(fill, todo)
+    return findings(list(cells.read(file).values()) if file else found)
+
+
+def findings(found: Sequence[cells.Cell]) -> Findings:
+    frame = pd.DataFrame(found)
+    figures: list[Number | Statement] = []
+    details: dict[str, Any] = {}
+    tables = {what: frame.pivot_table(what, "set", "method") for what in (*MEASURES, "fit_core_seconds")}
+    for what, label in MEASURES.items():
+        ranks = tables[what].rank(axis=1).mean()
+        figures += [Number(f"{WAYS[way].label}, mean rank in {label}", float(rank)) for way, rank in ranks.items()]
+    for what, table in tables.items():
+        plain = table.astype(object).where(table.notna(), None)
+        details[f"by set, {what}"] = plain.to_dict(orient="index")
+    figures += [
+        Number(f"{WAYS[way].label}, median over sets of the core seconds of a fit", float(seconds))
+        for way, seconds in tables["fit_core_seconds"].median().items()
+    ]
+    losses = tables["log_loss"]
+    for way, rival in (("bayes_point", "one-vs-rest"), ("joint", "one-vs-rest"), ("joint", "bayes_point")):
+        won, of = int((losses[way] < losses[rival]).sum()), len(losses)
+        goal = 0.8 if rival == "one-vs-rest" else 0.5
+        what = f"{OURS[way]}: log loss below that of {OURS[rival]} on {goal:.0%} of the sets"
+        figures.append(Statement(what, "(a goal of ours)", f"{won} of {of}", won >= goal * of))
+    conditions = {"sets": len(losses), "divisions": int(frame["split"].max()) + 1, "version": cells.version_of_ours()}
+    return Findings(figures, draw(losses), "20010101 + division", conditions, details)
+
+
+def draw(losses: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axis, across = figure.subplots(), np.arange(len(losses))
+    apart = np.linspace(-0.3, 0.3, len(losses.columns))
+    for way, mark, shift in zip(losses.columns, "osv^D<>", apart, strict=False):
+        axis.plot(across + shift, losses[way] / losses["one-vs-rest"], mark, label=WAYS[way].label)
+    axis.axhline(1.0, color="0.6", lw=1)
+    axis.set_yscale("log")
+    axis.set_xticks(across, list(losses.index), rotation=60)
+    axis.set_ylabel("log loss / that of one against the rest")
+    axis.legend(fontsize=8, ncols=2)
+    return figure
