@@ -53,6 +53,7 @@ ALL = {
     "weights": ["weights.py"],
     "walk": ["walk.py"],
     "wide": ["wide.py"],
+    "moving": ["moving.py"],
 }
 
 

@@ -9,7 +9,7 @@ from .uses.active import ActiveLearner, query
 from .uses.label_errors import find_label_errors
 from .uses.rejection import RejectingClassifier
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "ActiveLearner",
     "BayesPointClassifier",

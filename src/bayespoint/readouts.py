@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import entr, ndtr
 
+from ._core.losses import checked_loss
 from ._core.typing import Array
 from .exceptions import InvalidProblemError
 from .grams import NewPoints
@@ -21,6 +22,8 @@ from .likelihoods.largest import largest_probabilities
 from .posteriors import Latent, Posterior
 
 __all__ = [
+    "Decisions",
+    "bayes_decision",
     "bayes_point",
     "class_probability",
     "entropy",
@@ -33,6 +36,65 @@ __all__ = [
     "mutual_information",
     "vote",
 ]
+
+
+class Decisions(NamedTuple):
+    """What to do at new points, and what it costs in the mean.
+
+    Attributes
+    ----------
+    action : ndarray of int of shape (n_points,)
+        Column of the loss matrix that costs least.
+    expected_loss : ndarray of shape (n_points, n_actions)
+        Mean loss of every action under the posterior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.readouts import Decisions
+    >>> Decisions(np.array([1]), np.array([[0.5, 0.2]])).action
+    array([1])
+    """
+
+    action: Any
+    expected_loss: Array
+
+
+def bayes_decision(posterior: Posterior, new: NewPoints, loss: Any = None) -> Decisions:
+    """The decision with the smallest loss in the mean over the posterior and the label (BPM equation (7)).
+
+    Parameters
+    ----------
+    posterior, new
+        As for `latent`.
+    loss : array-like of shape (2, 2) or (2, 3), optional
+        ``loss[i, j]``: what it costs to decide for label j if the truth is label i, of the labels -1 and +1. A third
+        column is the price of deciding nothing. One for every error by default.
+
+    Returns
+    -------
+    Decisions
+        Action 0 is the label -1, action 1 the label +1, action 2 to decide nothing.
+
+    Examples
+    --------
+    To miss a positive costs five times as much as a false alarm, to ask somebody costs a half.
+
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step, readouts
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
+    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1)))
+    >>> points = DensePoints([[0.0, 0.9], [0.0, 0.3], [0.9, 0.0]], [1.0, 1.0, 1.0])
+    >>> readouts.class_probability(posterior, points).round(2)
+    array([0.29, 0.44, 0.71])
+    >>> found = readouts.bayes_decision(posterior, points, [[0, 1, 0.5], [5, 0, 0.5]])
+    >>> found.action, found.expected_loss[0].round(2)
+    (array([2, 2, 1]), array([1.47, 0.71, 0.5 ]))
+    """
+    p = class_probability(posterior, new)
+    expected = np.stack([1 - p, p], axis=1) @ checked_loss(loss, 2)
+    return Decisions(expected.argmin(axis=1), expected)
 
 
 def bayes_point(posterior: Posterior) -> Array:

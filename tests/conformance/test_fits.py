@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
@@ -62,6 +63,12 @@ KINDS = {  # what comes before, and the fit itself
     "updated": (but_for_a_row, by_a_row),
 }
 
+
+def downhill(obj_func, initial_theta, bounds):
+    found = minimize(obj_func, initial_theta, jac=True, bounds=bounds)
+    return found.x, found.fun
+
+
 POINT = BayesPointClassifier(4.0 * RBF(1.0), optimizer=None, random_state=0)
 MACHINE = BayesianSVC(random_state=0)
 MARGIN = GaussianMarginClassifier(random_state=0)
@@ -70,6 +77,7 @@ GOOD = {
     "default": {},
     "vote": {"decision": "vote"},
     "tuned": {"kernel": "rbf", "optimizer": "evidence"},
+    "own climb": {"kernel": "rbf", "optimizer": downhill},
     "noise": {"noise": "evidence", "optimizer": "evidence"},
     "no bias": {"bias": 0.0},
     "landmarks": {"max_rank": 6},
@@ -99,6 +107,7 @@ REFUSED = {
 MACHINES = {
     "default": (MACHINE, {}),
     "mean": (MACHINE, {"probability": "mean"}),
+    "hard": (MACHINE, {"C": np.inf, "gamma": 5.0}),
     "tuned": (MACHINE, {"optimizer": "evidence"}),
     "landmarks": (MACHINE, {"max_rank": 6}),
     "several": (MACHINE, {"optimizer": "evidence", "evidence": "naive", "average": True}),

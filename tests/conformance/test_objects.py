@@ -78,6 +78,7 @@ PAIRS = {  # classifiers of strings, which become such of vectors by another ker
     "laplace": (BayesianSVC(kernel=shared_letters), {"engine": "laplace"}),
     "perceptrons": (FIXED, {"engine": "perceptron"}),
     "landmarks": (FIXED, {"max_rank": 3}),
+    "joint": (FIXED, {"decision": "joint"}),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:The chains have not mixed", "ignore:Chains", "ignore:Only")
 
@@ -106,7 +107,8 @@ USES = {
     "evidence": lambda model: model.log_marginal_likelihood(model.kernel_.theta + 0.1, eval_gradient=True)[1],
     "surface": lambda model: evidence_surface(model, WORDS, Y, n_points=3).log_evidence,
     "certificate": lambda model: model.certificate(prior_fraction=0.5).gibbs.value,
-    "certify": lambda model: certify(clone(model), WORDS, Y, random_state=0).gibbs.value,
+    "held out": lambda model: certify(clone(model), WORDS, Y, random_state=0).classifier.predict(WORDS),
+    "certify": lambda model: certify(clone(model), WORDS, Y, method="pac-bayes", random_state=0).gibbs.value,
     "rejection": lambda model: RejectingClassifier(clone(model), rate=0.2, random_state=0).fit(WORDS, Y).predict(WORDS),
     "cross-validation": lambda model: cross_val_predict(clone(model), WORDS, Y, cv=3, method="predict_proba"),
     "batches": lambda model: (
@@ -202,6 +204,8 @@ def test_what_does_not_fit_is_told():
         model.fit(WORDS, None)
     with pytest.raises(ValueError, match="minimum of 1 is required"):
         model.fit(WORDS, Y).predict([])
+    with pytest.raises(ValueError, match="put it in a list"):
+        model.predict("abba")
     weights = np.ones(40)
     weights[3] = 0
     assert model.fit(WORDS, Y, sample_weight=weights).fitted_.n_rows == 39

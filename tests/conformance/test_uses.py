@@ -10,7 +10,14 @@ from bayespoint import ActiveLearner, BayesianSVC, BayesPointClassifier, Rejecti
 from bayespoint.engines import Billiard
 from bayespoint.estimators import updated
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.uses import closest_classifier, evidence_surface, joint_label_probabilities
+from bayespoint.onnx import to_onnx
+from bayespoint.uses import (
+    CostSensitiveClassifier,
+    ErrorMonitor,
+    closest_classifier,
+    evidence_surface,
+    joint_label_probabilities,
+)
 from bayespoint.uses.active import utilities
 from bayespoint.uses.selection import certify
 
@@ -73,6 +80,8 @@ USES = {
     "updated": lambda model, X: updated(model, X[-1:], LABELS[-1:], random_state=0).predict(X),
     "label errors": lambda model, X: find_label_errors(model),
     "rejection": lambda model, X: RejectingClassifier(clone(model), rate=0.2, random_state=0).fit(X, LABELS).predict(X),
+    "costs": lambda model, X: CostSensitiveClassifier(clone(model), [[0, 1], [5, 0]]).fit(X, LABELS).predict(X),
+    "monitor": lambda model, X: ErrorMonitor(promised=0.5).update(LABELS, model.predict(X)),
     "joint labels": lambda model, X: joint_label_probabilities(model, X[:2], n_draws=100, random_state=0),
     "closest": closest_classifier,
     "surface": surface,
@@ -84,17 +93,19 @@ USES = {
     "held out": lambda model, X: certify(clone(model), X, LABELS, random_state=0).classifier.predict(X),
     "certify": lambda model, X: certify(clone(model), X, LABELS, method="pac-bayes", random_state=0),
     "more batches": lambda model, X: deepcopy(model).partial_fit(X[:5], LABELS[:5]),
+    "graph": lambda model, X: to_onnx(model, np.zeros((1, 2))),
+    "evidence elsewhere": lambda model, X: model.log_marginal_likelihood(model.kernel_.theta + 0.1, eval_gradient=True),
     "permutations": lambda model, X: model.add_permutations(2),
 }
 EVERYWHERE = {"certificate", "permutations"}  # a tuned prior saw the rows; only perceptrons can be added to
 WITHOUT_DRAWS = {"closest"}
 REFUSED = {
     "one kernel": EVERYWHERE | WITHOUT_DRAWS,
-    "one kernel on a table": EVERYWHERE | WITHOUT_DRAWS | {"learner"},
+    "one kernel on a table": EVERYWHERE | WITHOUT_DRAWS | {"learner", "graph"},
     "several": EVERYWHERE | WITHOUT_DRAWS,
-    "several on a table": EVERYWHERE | WITHOUT_DRAWS | {"learner"},
+    "several on a table": EVERYWHERE | WITHOUT_DRAWS | {"learner", "graph"},
     "several with noise": EVERYWHERE | WITHOUT_DRAWS,
-    "several, sampled": EVERYWHERE | {"certificate on a part", "certify", "draw", "more batches"},
+    "several, sampled": EVERYWHERE | {"graph", "certificate on a part", "certify", "draw", "more batches"},
     "no hyper-prior": EVERYWHERE | WITHOUT_DRAWS,
     "machines": EVERYWHERE | WITHOUT_DRAWS | {"more batches"},
 }

@@ -114,8 +114,6 @@ def test_what_is_not_for_one_model_of_all_classes_says_so(fit):
         _ = BayesPointClassifier(decision="joint").partial_fit
     with pytest.raises(InvalidProblemError, match=r"^EllipticalSlice tells two classes apart, [^\n]*\.$"):
         BayesPointClassifier("rbf", decision="joint", engine="elliptical-slice").fit(X, y)
-    with pytest.raises(AttributeError, match="Weights of several classes"):
-        _ = BayesPointClassifier("linear", decision="joint").fit(X, y).coef_
 
 
 def test_the_sampled_evidence_is_near(fit):

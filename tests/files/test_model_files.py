@@ -3,6 +3,7 @@
 import copy
 import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from bayespoint.estimators import updated
 from bayespoint.exceptions import ModelFileError
 from bayespoint.files import describe, model
 from bayespoint.kernels import Normalized
+from bayespoint.uses.tables import Frame
 
 KERNEL = ConstantKernel(4.0) * RBF(1.0)
 X, Y = make_moons(60, noise=0.3, random_state=0)
@@ -264,3 +266,14 @@ def test_old_versions_stay_readable(tmp_path, monkeypatch):
     monkeypatch.setattr(model, "_UPGRADES", {1: upgrade})
     np.testing.assert_array_equal(bayespoint.load(path).predict_proba(X), before.predict_proba(X))
     assert seen == [1]
+
+
+def test_a_file_of_the_first_version():
+    """Written once, read for ever: these are the numbers that it was written with."""
+    path = Path(__file__).with_name("version-1.bayespoint")
+    word = np.array(["a", "b", None, "a", "b", "a", "b", "a"], dtype=object)
+    rows = Frame({"x": np.array([-2.0, -1.5, -1.0, -0.5, 0.5, np.nan, 1.5, 2.0]), "word": word})
+    again = bayespoint.load(path)
+    expected = [0.38240830062, 0.29684449190, 0.34541899197, 0.53195654546, 0.48847940217, 0.62191029776, 0.59274535806]
+    np.testing.assert_allclose(again.predict_proba(rows)[:7, 1], expected, rtol=0, atol=1e-9)
+    assert describe(path)["classes"] == ["no", "yes"]

@@ -296,6 +296,13 @@ def test_what_has_no_graph_is_told_in_a_sentence(model, X, match):
     assert "\n" not in str(caught.value)
 
 
+def test_one_model_of_several_classes_is_told():
+    X, y = SETS["iris"]
+    model = BayesPointClassifier("rbf", decision="joint", optimizer=None).fit(X[::3], y[::3])
+    with pytest.raises(InvalidProblemError, match="fit with decision='bayes_point'"):
+        to_onnx(model, X)
+
+
 def test_nominal_columns_of_a_table_are_told():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"size": X2[:, 0], "colour": np.where(X2[:, 1] > 0, "red", "blue")})

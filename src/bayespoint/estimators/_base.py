@@ -100,8 +100,9 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training inputs; the square Gram matrix if ``kernel="precomputed"``. `BayesPointClassifier` takes arrays and
-            data frames of dask, whose blocks stay where they are.
+            Training inputs; the square Gram matrix if ``kernel="precomputed"``; a list of anything, such as strings or
+            graphs, if the kernel takes it. `BayesPointClassifier` takes arrays and data frames of dask, whose blocks
+            stay where they are.
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), optional

@@ -62,8 +62,9 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         same without an optimizer, in batches, on dask and for perceptrons. Both take tables as they are: frames with
         text, categories, truth values and gaps. Names stand for an amplitude times that kernel in the units of the
         columns, with the length scale starting at the spread of the data. A function ``kernel(X, Z)`` returns a matrix
-        of kernel values. Objects of `sklearn.gaussian_process.kernels` are used as they are; one length scale a feature
-        makes an ARD kernel. See `bayespoint.kernels.Normalized` for unit length in feature space.
+        of kernel values, of rows or of lists of anything. Objects of `sklearn.gaussian_process.kernels` are used as
+        they are; one length scale a feature makes an ARD kernel. See `bayespoint.kernels.Normalized` for unit length in
+        feature space.
     noise : float or "evidence", default=0.0
         Probability that a training label is flipped, in [0, 0.5).
     softness : float or "evidence", default=1.0

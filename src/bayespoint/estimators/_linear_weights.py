@@ -14,7 +14,7 @@ from ..grams import NewPoints
 from ..grams.rows import stacked
 from ..kernels import Features, kernel_values, linear_features, spectral_leaf
 from ..kernels.tables import without_features
-from ..posteriors import GaussianPosterior
+from ..posteriors import GaussianClassesPosterior, GaussianPosterior
 from ._fitted import Fitted
 
 __all__ = ["FeatureConfidence", "LinearWeights", "ShowsWeights"]
@@ -60,10 +60,6 @@ class LinearWeights(NamedTuple):
         n_features = fitted.points.as_given.shape[1] if hasattr(fitted.points.as_given, "shape") else 0
         is_plain = n_features > 0 and spectral_leaf(kernel) is None
         if is_plain and linear_features(kernel, np.ones((1, n_features))) is not None:
-            if fitted.posteriors[0].problem.n_classes is not None:
-                raise AttributeError(
-                    "Weights of several classes are those of each against the rest: use that decision."
-                )
             if fitted.alternatives:
                 raise AttributeError("Several kernels decide together: ask one of members_ for its weights.")
             if features is None:
@@ -74,12 +70,12 @@ class LinearWeights(NamedTuple):
 
     @property
     def mean(self) -> Array:
-        """Mean of the weights; a row for each posterior."""
+        """Mean of the weights; a row for each function."""
         return self._moments()[0]
 
     @property
     def intercept(self) -> Array:
-        """Mean of the offset; one for each posterior."""
+        """Mean of the offset; one for each function."""
         return self._moments()[1]
 
     def _moments(self) -> tuple[Array, Array]:
@@ -92,13 +88,24 @@ class LinearWeights(NamedTuple):
         new = self.fitted.at(self.fitted.points.transform(X))
         if self.decides is not None:
             return self.decides(new).T
-        return np.stack([posterior.at(new).mean for posterior in self.fitted.posteriors])
+        means = [posterior.at(new).mean for posterior in self.fitted.posteriors]
+        return means[0].T if self._is_joint else np.stack(means)
+
+    @property
+    def _is_joint(self) -> bool:
+        """Whether one posterior has the functions of all classes."""
+        return self.fitted.posteriors[0].problem.n_classes is not None
+
+    @property
+    def _count(self) -> int:
+        """Functions that have weights."""
+        return len(self.fitted.classes) if self._is_joint else len(self.fitted.posteriors)
 
     @property
     def deviations(self) -> tuple[Array, Array]:
-        """Standard deviations of the weights, a row for each posterior, and of the offsets."""
+        """Standard deviations of the weights, a row for each function, and of the offsets."""
         weights, offsets = [], []
-        for k in range(len(self.fitted.posteriors)):
+        for k in range(self._count):
             parts = [self._covariance(some, k) for some in self._some()]
             weights.append(np.concatenate([np.diagonal(part)[1:] for part in parts]))
             offsets.append(parts[0][0, 0] if not self.start.any() else self._offset_variance(k))
@@ -106,21 +113,24 @@ class LinearWeights(NamedTuple):
 
     @property
     def covariance(self) -> Array:
-        """Covariance of the weights, for each posterior."""
+        """Covariance of the weights, for each function."""
         every = np.arange(len(self.start))
-        return np.stack([self._covariance(every, k)[1:, 1:] for k in range(len(self.fitted.posteriors))])
+        return np.stack([self._covariance(every, k)[1:, 1:] for k in range(self._count)])
 
     def _covariance(self, some: Any, k: int) -> Array:
         """Of the function where it starts, and of some weights."""
         X = stacked(self.start[None, :], self._steps(some))
-        points, posterior = self.fitted.points, self.fitted.posteriors[k]
-        if not isinstance(posterior, GaussianPosterior):
+        points, posterior = self.fitted.points, self.fitted.posteriors[0 if self._is_joint else k]
+        if not isinstance(posterior, GaussianPosterior | GaussianClassesPosterior):
             raise AttributeError("Draws do not tell how weights go together: fit with engine='ep'.")
         prior = kernel_values(self.fitted.kernel, points.among_themselves(X))
         new = self.fitted.at(points.transform(X)).together(prior)  # type: ignore[attr-defined]
         change = np.diag(np.r_[1.0, 1 / self.unit[some]])
         change[1:, 0] = -1 / self.unit[some]
-        found: Array = change @ posterior.gaussian.jointly_at(new)[1] @ change.T
+        mean, covariance = posterior.gaussian.jointly_at(new)
+        if self._is_joint:
+            covariance = covariance.reshape(*mean.shape, *mean.shape)[:, k, :, k]
+        found: Array = change @ covariance @ change.T
         return found
 
     def _offset_variance(self, k: int) -> float:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["BayesianSVC"]
 
 _OF_SVC = ("C", "kernel", "degree", "gamma", "coef0", "class_weight", "random_state")
-_FREE_OFFSET = 1000.0  # prior standard deviation next to which an offset costs nothing
+_FREE_OFFSET = 100.0  # prior standard deviation next to which an offset costs nothing
 _HARD = 1e10  # C of the hinge that stands for an infinite one: figures at 1e8 are the same to 1e-6
 
 
@@ -57,7 +57,8 @@ class BayesianSVC(HasEvidence, KernelClassifier):
         Weight of the hinge loss; ``1 / C`` is a noise level. With an optimizer where the search starts. Infinity is
         the machine of largest margin, for labels that the kernel can separate.
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or Kernel, default="rbf"
-        As for `sklearn.svm.SVC`; or a kernel of `sklearn.gaussian_process.kernels`, taken as it is.
+        As for `sklearn.svm.SVC`; or a kernel of `sklearn.gaussian_process.kernels`, taken as it is. Functions, and
+        kernels that require no vectors, take lists of anything.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -214,7 +215,7 @@ class BayesianSVC(HasEvidence, KernelClassifier):
         """The same machine, unfitted, from the settings of scikit-learn's; fitted or not, it is only read.
 
         Decisions are those of the support vector machine itself (``probability="map"``), unless `svc` was to give
-        probabilities. The offset is next to free (``bias=1000``). What is about the way to the solution and not about
+        probabilities. The offset is next to free (``bias=100``). What is about the way to the solution and not about
         the solution (`tol`, `max_iter`, `shrinking`, `cache_size`) has no counterpart, and several classes are solved
         one against the rest rather than in pairs.
 

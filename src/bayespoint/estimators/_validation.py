@@ -134,11 +134,20 @@ def _objects(estimator: Any, X: Any, y: Any) -> tuple[Objects, Any]:
     """Inputs as they are, with their labels; they have no columns to count."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    X, y = Objects(X), check_y(y)
+    X, y = _sequence(estimator, X), check_y(y)
     check_consistent_length(X, y)
     for name in ("n_features_in_", "feature_names_in_"):
         vars(estimator).pop(name, None)
     return X, y
+
+
+def _sequence(estimator: Any, X: Any) -> Objects:
+    if isinstance(X, (str, bytes)):
+        raise ValueError(f"Inputs must be a sequence, got the single {type(X).__name__} {X[:20]!r}: put it in a list.")
+    if num_samples(X) < 1:
+        name = type(estimator).__name__
+        raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {name}.")
+    return Objects(X)
 
 
 def check_classes(classes: Any, known: Any) -> Any:
@@ -226,9 +235,7 @@ def check_inputs(estimator: Any, X: Any) -> Matrix:
     """Validate inputs of a fitted estimator."""
     fitted = estimator.fitted_
     if fitted.takes_objects:
-        if num_samples(X) < 1:
-            raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {estimator!r}.")
-        return Objects(X)
+        return _sequence(estimator, X)
     X = _validated(estimator, X, table=fitted.table, takes_gaps=fitted.takes_gaps, reset=False)
     return _check_size(X, is_named(estimator.kernel, "precomputed"))
 

@@ -13,7 +13,7 @@ from ..estimators import BayesianSVC, BayesPointClassifier, Fitted, GaussianMarg
 from ..estimators._base import KernelClassifier, parts_of
 from ..exceptions import InvalidProblemError
 from ..kernels.tables import without_features
-from ..posteriors import GaussianPosterior
+from ..posteriors import GaussianClassesPosterior, GaussianPosterior
 from .features import write_features
 from .graph import Graph
 from .kernels import write_diagonal, write_kernel
@@ -173,6 +173,10 @@ def _moments(g: Graph, fitted: Fitted, rows: str, diagonal: str) -> tuple[str, s
 
 def _check(fitted: Fitted) -> None:
     """Say what cannot be exported, and what to do."""
+    if isinstance(fitted.posteriors[0], GaussianClassesPosterior):
+        raise InvalidProblemError(
+            "Several classes as one model have no graph of ONNX: fit with decision='bayes_point' instead of 'joint'."
+        )
     if not all(isinstance(posterior, GaussianPosterior) for posterior in fitted.posteriors):
         raise InvalidProblemError("Only Gaussian posteriors have a graph of ONNX: fit with engine='ep'.")
     if fitted.table is not None and fitted.table.nominal:

@@ -1,7 +1,8 @@
-"""What to do with a posterior: ask for labels, find wrong ones, abstain, label together, prove, measure."""
+"""What to do with a posterior: ask for labels, find wrong ones, abstain, decide by cost, watch, prove, measure."""
 
 from .active import ActiveLearner, Asked, query, utilities
 from .batches import array_batches, parquet_batches
+from .decisions import CostSensitiveClassifier
 from .evidence_surface import EvidenceSurface, evidence_surface
 from .label_errors import LabelErrors, find_label_errors
 from .metrics import (
@@ -13,6 +14,7 @@ from .metrics import (
     rejection_curve,
     reliability_curve,
 )
+from .monitor import ErrorInterval, ErrorMonitor
 from .rejection import Acceptance, RejectingClassifier, rows_needed, threshold_for_rate, threshold_for_risk
 from .selection import BoundSearch, certify
 from .transduction import ClosestClassifier, JointLabels, closest_classifier, joint_label_probabilities
@@ -24,6 +26,9 @@ __all__ = [
     "Asked",
     "BoundSearch",
     "ClosestClassifier",
+    "CostSensitiveClassifier",
+    "ErrorInterval",
+    "ErrorMonitor",
     "EvidenceSurface",
     "JointLabels",
     "LabelErrors",

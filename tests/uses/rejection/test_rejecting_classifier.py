@@ -233,7 +233,7 @@ def test_settings_are_refused_before_the_work(pair):
         with pytest.raises(InvalidProblemError):
             RejectingClassifier(Never(), **options).fit(*pair)
     with pytest.raises(InvalidProblemError, match="confidence must be one of"):
-        RejectingClassifier(Never(), rate=0.1, confidence="margin").fit(*pair)
+        RejectingClassifier(Never(), rate=0.1, confidence="luck").fit(*pair)
 
 
 @pytest.mark.parametrize("seeds", [(0, 0, 1)])
@@ -465,7 +465,11 @@ def test_other_classifiers(inner, pair):
         ({"rate": 0.1, "calibration": 1.0}, "calibration must be a share"),
         ({"rate": 0.1, "calibration": "none"}, "calibration must be a share"),
         ({"rate": 0.1, "calibration": 1e-6}, "leaves no row to set the threshold on"),
-        ({"rate": 0.1, "confidence": "margin"}, "confidence must be one of 'probability', 'decision', 'entropy'"),
+        (
+            {"rate": 0.1, "confidence": "luck"},
+            "confidence must be one of 'probability', 'margin'",
+        ),
+        ({"risk": 0.1, "pilot": 1}, "pilot must be a number of folds"),
         ({"rate": 0.1, "confidence": lambda fitted, X: 1.0}, "one number for each row"),
     ],
 )

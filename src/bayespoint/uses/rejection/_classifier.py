@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from math import nan
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.special import entr
+from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
@@ -18,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from ..._core.pipelines import last_step
 from ..._core.random import as_generator
 from ..._core.scikit import check_method_params, check_y, num_samples, safe_indexing, safe_split
 from ..._core.typing import Array, RandomState
@@ -25,7 +27,7 @@ from ...exceptions import InferenceWarning, InvalidProblemError
 from .._features import take_over_features
 from ..metrics import RejectionCurve, rejection_curve
 from ._labels import all_classes, common_type, in_columns, reject_label
-from .thresholds import check_settings, rows_needed, threshold_for_rate, threshold_for_risk
+from .thresholds import check_settings, rows_likely_needed, rows_needed, threshold_for_rate, threshold_for_risk
 
 __all__ = ["RejectingClassifier"]
 
@@ -55,14 +57,18 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         among new rows, if all are drawn independently from one distribution. See `threshold_for_risk`.
     delta : float, default=0.05
         Probability that the guarantee does not hold.
-    confidence : {"probability", "decision", "entropy"} or callable, default="probability"
-        Largest class probability; distance of the scores of the best class and the second (two classes: absolute
-        score); negative entropy of the class probabilities; or ``confidence(estimator_, X)``, larger where the
-        classification is more to be trusted.
+    confidence : {"probability", "margin", "decision", "entropy"} or callable, default="probability"
+        Largest class probability; its distance from the second largest; distance of the scores of the best class and
+        the second (two classes: absolute score); negative entropy of the class probabilities; or
+        ``confidence(estimator_, X)``, larger where the classification is more to be trusted.
     calibration : float or "prefit", default=0.5
         Share of the rows, a random sample whatever their labels, that the threshold is set on; the classifier is fitted
         on the others. Or "prefit": `estimator` is fitted already, and all rows that `fit` gets are for calibration
         (wrap it in `sklearn.frozen.FrozenEstimator` if it is to survive `clone`).
+    pilot : int or None, default=5
+        Where to look for the threshold of a `risk` is guessed from the training rows alone: by their leave-one-out
+        probabilities if the fitted classifier has them (`loo_proba_`), else by cross-validation of so many folds, one
+        more fit each. None: no guess, fewer rows accepted. The guarantee does not depend on it.
     reject_label : label, optional
         What `predict` returns for rejected rows; -1 for labels that are numbers and "rejected" for others by default.
     random_state : int, Generator, RandomState or None, default=None
@@ -117,8 +123,9 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rate: float | None = None,
         risk: float | None = None,
         delta: float = 0.05,
-        confidence: Literal["probability", "decision", "entropy"] | Callable[[Any, Any], Any] = "probability",
+        confidence: Literal["probability", "margin", "decision", "entropy"] | Callable[[Any, Any], Any] = "probability",
         calibration: float | Literal["prefit"] = 0.5,
+        pilot: int | None = 5,
         reject_label: Any = None,
         random_state: RandomState = None,
     ) -> None:
@@ -128,6 +135,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.delta = delta
         self.confidence = confidence
         self.calibration = calibration
+        self.pilot = pilot
         self.reject_label = reject_label
         self.random_state = random_state
 
@@ -146,6 +154,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_settings(self.rate, self.risk, self.delta)
         _check_confidence(self.confidence)
+        _check_pilot(self.pilot)
         X, y = indexable(X, check_y(y, estimator=self))
         check_classification_targets(y)
         labels = y
@@ -154,9 +163,9 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if params:
                 raise InvalidProblemError(f"A fitted classifier takes no {', '.join(params)}: leave it out.")
             check_is_fitted(self.estimator)
-            fitted, columns = self.estimator, None
+            fitted, columns, pilot = self.estimator, None, None
         else:
-            fitted, columns, X, y = self._fit_part(X, y, params)
+            fitted, columns, X, y, pilot = self._fit_part(X, y, params)
         classes = all_classes(fitted.classes_, labels)
         label = reject_label(label, classes)
         confidence = self._confidence(fitted, X)
@@ -164,9 +173,9 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.risk is None:
             chosen = threshold_for_rate(wrong, confidence, rate=self.rate, delta=self.delta)  # type: ignore[arg-type]
         else:
-            chosen = threshold_for_risk(wrong, confidence, risk=self.risk, delta=self.delta)
+            chosen = threshold_for_risk(wrong, confidence, risk=self.risk, delta=self.delta, pilot=pilot)
             if not chosen.accepted:
-                _warn_all_rejected(len(wrong), self.risk, self.delta)
+                _warn_all_rejected(wrong, confidence, self.risk, self.delta)
         self.estimator_, self._columns_, self.reject_label_ = fitted, columns, label
         self.threshold_, self.risk_bound_ = chosen.threshold, chosen.bound
         self.calibration_error_ = chosen.errors / chosen.accepted if chosen.accepted else nan
@@ -175,19 +184,51 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         take_over_features(self, fitted)
         return self
 
-    def _fit_part(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
-        """The classifier fitted on one part of the rows, and the other part."""
-        part = _calibration_part(len(y), self.calibration, as_generator(self.random_state))
-        fitted = clone(self.estimator)
+    def _fit_part(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
+        """The classifier fitted on one part of the rows, the other part, and what the first one foretells."""
+        rng = as_generator(self.random_state)
+        part = _calibration_part(len(y), self.calibration, rng)
         training, rest = np.flatnonzero(~part), np.flatnonzero(part)
         _check_trainable(y, training)
         is_routed = get_config()["enable_metadata_routing"]
         routed = process_routing(self, "fit", **params) if is_routed else Bunch(estimator=Bunch(fit=params))
-        own = check_method_params(X, routed.estimator.fit, indices=training)
-        X_training, y_training = safe_split(fitted, X, y, training)
-        fitted.fit(X_training, y_training, **own)
+        params = routed.estimator.fit
+        fitted = self._fitted_on(X, y, training, params)
         columns = training if get_tags(fitted).input_tags.pairwise else None
-        return fitted, columns, safe_split(fitted, X, y, rest, training)[0], y[rest]
+        pilot = None
+        if self.risk is not None and self.pilot is not None:
+            pilot = self._left_out(fitted, y[training]) or self._cross_validated(X, y, training, params, rng)
+        return fitted, columns, safe_split(fitted, X, y, rest, training)[0], y[rest], pilot
+
+    def _fitted_on(self, X: Any, y: Any, rows: Any, params: dict[str, Any]) -> Any:
+        fitted = clone(self.estimator)
+        own = check_method_params(X, params, indices=rows)
+        return fitted.fit(*safe_split(fitted, X, y, rows), **own)
+
+    def _left_out(self, fitted: Any, y: Any) -> tuple[Any, Any] | None:
+        """Errors and confidence by the classifier's own leave-one-out probabilities."""
+        proba = getattr(last_step(fitted)[0], "loo_proba_", None)
+        known = isinstance(self.confidence, str) and _CONFIDENCES[self.confidence][0] == "predict_proba"
+        if proba is None or not known or len(proba) != len(y):
+            return None
+        proba = np.asarray(proba, dtype=np.float64)
+        return np.asarray(fitted.classes_)[proba.argmax(axis=1)] != y, _CONFIDENCES[str(self.confidence)][1](proba)
+
+    def _cross_validated(
+        self, X: Any, y: Any, training: Any, params: dict[str, Any], rng: np.random.Generator
+    ) -> tuple[Any, Any] | None:
+        """Errors and ranks of confidence of folds of the training part; None if a fold leaves one class only."""
+        folds = np.array_split(rng.permutation(training), min(int(self.pilot or 0), len(training)))
+        wrong, ranks = [], []
+        for fold in folds:
+            others = np.setdiff1d(training, fold)
+            if len(np.unique(y[others])) < 2:
+                return None
+            fitted = self._fitted_on(X, y, others, params)
+            left, truth = safe_split(fitted, X, y, fold, others)
+            wrong.append(np.asarray(fitted.predict(left) != truth))
+            ranks.append(rankdata(self._confidence(fitted, left)) / len(fold))  # folds have scales of their own
+        return np.concatenate(wrong), np.concatenate(ranks)
 
     def confidence_scores(self, X: Any) -> Array:
         """Confidence of the classification of each row, on the scale of the threshold."""
@@ -280,6 +321,7 @@ def _margin(scores: Array) -> Array:
 
 _CONFIDENCES: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "probability": ("predict_proba", lambda proba: proba.max(axis=1)),
+    "margin": ("predict_proba", _margin),
     "decision": ("decision_function", _margin),
     "entropy": ("predict_proba", lambda proba: -entr(proba).sum(axis=1)),
 }
@@ -289,6 +331,11 @@ def _check_confidence(confidence: Any) -> None:
     if not (callable(confidence) or (isinstance(confidence, str) and confidence in _CONFIDENCES)):
         names = ", ".join(map(repr, _CONFIDENCES))
         raise InvalidProblemError(f"confidence must be one of {names}, or a function, got {confidence!r}.")
+
+
+def _check_pilot(pilot: Any) -> None:
+    if pilot is not None and (isinstance(pilot, bool) or not isinstance(pilot, Integral) or pilot < 2):
+        raise InvalidProblemError(f"pilot must be a number of folds, at least 2, or None, got {pilot!r}.")
 
 
 def _calibration_part(n: int, share: Any, rng: np.random.Generator) -> Any:
@@ -314,12 +361,14 @@ def _check_trainable(y: Any, training: Any) -> None:
         )
 
 
-def _warn_all_rejected(n: int, risk: float, delta: float) -> None:
-    least = rows_needed(risk, delta)
+def _warn_all_rejected(wrong: Any, confidence: Any, risk: float, delta: float) -> None:
+    n, least = len(wrong), rows_needed(risk, delta)
+    likely = rows_likely_needed(wrong, confidence, risk, delta)
     reason = f"at least {least} calibration rows are needed" if n < least else "the confident rows have too many errors"
+    advice = "no number of rows would do" if likely is None else f"about {max(likely, least):,} would probably do"
     warnings.warn(
-        f"No threshold is proven to keep the error at {risk:g} with {n} calibration rows ({reason}): every row will be "
-        "rejected; allow a larger risk or calibrate on more rows.",
+        f"No threshold is proven to keep the error at {risk:g} with {n} calibration rows ({reason}; by their errors "
+        f"{advice}): every row will be rejected; allow a larger risk or calibrate on more rows.",
         InferenceWarning,
         stacklevel=3,
     )

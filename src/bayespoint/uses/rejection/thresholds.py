@@ -22,6 +22,12 @@ of a risk is found by testing "R(t) > risk" for every t from the most selective 
 4. Equal confidences are put in the worst order, errors first, which passes no more than a random order would; with
    random numbers to break the ties there are no atoms. Only thresholds that divide no ties are used, and none that was
    reached by a start alone.
+5. With a pilot many counts are tested at once (`_boundary`). Call a count g wrong if R(t) > risk for some t between its
+   last row and the next one; which counts are is settled by how many rows fall into each slab. Given these, the errors
+   in a whole slab are binomial with rate `risk`, and in a slab where R exceeds the risk errors lie stochastically
+   higher than other rows: moving them down until both are mixed evenly takes errors from every top part of it. So the
+   errors above all wrong counts are jointly at least those of a coin that errs with probability `risk`. Since t may be
+   anything between the two rows, a value that divides no ties is proven together with the count.
 """
 
 from __future__ import annotations
@@ -32,11 +38,12 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betaincc
 
 from ..._core.typing import Array
 from ...bounds import binomial_bound
 from ...exceptions import InvalidProblemError
+from ._boundary import binomial_tail, passed_in_window
+from ._pilot import curve_of, planned_window, rows_that_would_do
 
 __all__ = ["Acceptance", "rows_needed", "threshold_for_rate", "threshold_for_risk"]
 
@@ -109,7 +116,9 @@ def threshold_for_rate(wrong: Any, confidence: Any, *, rate: float, delta: float
     return Acceptance(_below(confidence, kept), kept, errors, bound)
 
 
-def threshold_for_risk(wrong: Any, confidence: Any, *, risk: float, delta: float = 0.05) -> Acceptance:
+def threshold_for_risk(
+    wrong: Any, confidence: Any, *, risk: float, delta: float = 0.05, pilot: tuple[Any, Any] | None = None
+) -> Acceptance:
     """Lowest threshold above which the error is proven to be at most `risk`.
 
     With probability 1 - delta over the calibration rows the error among new rows above the threshold is at most `risk`,
@@ -124,6 +133,10 @@ def threshold_for_risk(wrong: Any, confidence: Any, *, risk: float, delta: float
         Error to allow among accepted rows.
     delta : float, default=0.05
         Probability that the guarantee does not hold.
+    pilot : tuple of arrays, optional
+        `wrong` and `confidence` of other rows, such as cross-validated ones of the training part. They tell about where
+        the threshold will lie and hence where to look for it; the guarantee holds whatever they say, as long as they
+        were fixed before the calibration rows were seen.
 
     Returns
     -------
@@ -135,12 +148,26 @@ def threshold_for_risk(wrong: Any, confidence: Any, *, risk: float, delta: float
     >>> from bayespoint.uses.rejection import threshold_for_risk
     >>> threshold_for_risk([False] * 90 + [True] * 10, range(100, 0, -1), risk=0.05)
     Acceptance(threshold=10.0, accepted=90, errors=0, bound=0.05)
+
+    With a pilot that looked much the same:
+
+    >>> wrong, rank = [i == 35 or i >= 105 for i in range(120)], range(120, 0, -1)
+    >>> threshold_for_risk(wrong, rank, risk=0.05).accepted
+    0
+    >>> threshold_for_risk(wrong, rank, risk=0.05, pilot=(wrong, rank)).accepted
+    105
     """
     check_inside("risk", risk)
+    window = None
+    if pilot is not None:
+        window = planned_window(_ranked(*pilot, delta)[0], np.size(wrong), risk, delta)
     wrong, confidence = _ranked(wrong, confidence, delta)
     n = len(wrong)
-    passed = _passed(np.cumsum(wrong), risk, delta)
-    usable = passed & np.append(False, passed[:-1])  # not by a start alone, since its threshold may divide ties
+    if window is None:
+        passed = _passed(np.cumsum(wrong), risk, delta)
+        usable = passed & np.append(False, passed[:-1])  # not by a start alone, since its threshold may divide ties
+    else:
+        passed = usable = passed_in_window(np.cumsum(wrong), *window, risk, delta)
     usable[:-1] &= confidence[:-1] > confidence[1:]
     usable[-1] = passed[-1]  # nothing rejected: a threshold known beforehand
     if not usable.any():
@@ -170,6 +197,11 @@ def rows_needed(risk: float, delta: float = 0.05) -> int:
     check_inside("risk", risk)
     check_inside("delta", delta)
     return ceil(log(delta) / log1p(-risk))
+
+
+def rows_likely_needed(wrong: Any, confidence: Any, risk: float, delta: float) -> int | None:
+    """Calibration rows that would accept something nine times out of ten if these are typical; None if none would."""
+    return rows_that_would_do(curve_of(_ranked(wrong, confidence, delta)[0]), risk, delta)
 
 
 def check_settings(rate: Any, risk: Any, delta: Any) -> None:
@@ -224,9 +256,7 @@ def _starts(n: int, risk: float, delta: float) -> list[int]:
 
 def _passed(errors: Any, risk: float, delta: float) -> Any:
     """Which counts of top rows 1, ..., n are proven to have at most this risk, by the number of errors among them."""
-    counts = np.arange(1, len(errors) + 1)
-    right = np.maximum(counts - errors, 1)
-    tail = np.where(errors < counts, betaincc(errors + 1.0, right, risk), 1.0)  # P(Bin(count, risk) <= errors)
+    tail = binomial_tail(errors, np.arange(1, len(errors) + 1), risk)
     starts = _starts(len(errors), risk, delta)
     passed = np.zeros(len(errors), dtype=bool)
     level = 0.0
