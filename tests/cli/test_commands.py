@@ -2,6 +2,9 @@
 
 import csv
 import json
+import re
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,3 +175,10 @@ def test_every_command_has_an_example(capsys):
 def test_shells_complete(capsys, shell):
     assert main(["completion", shell]) == 0
     assert "_BAYESPOINT_COMPLETE" in capsys.readouterr().out
+
+
+def test_extras_that_a_message_names_are_there():
+    root = Path(bayespoint.__file__).parents[2]
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = [name for path in root.glob("src/**/*.py") for name in re.findall(r"bayespoint\[(\w+)\]", path.read_text())]
+    assert {"plot", "parquet", "label"} <= set(named) <= set(extras)

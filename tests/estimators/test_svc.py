@@ -187,3 +187,20 @@ def test_a_naive_evidence_that_prefers_a_coin_does_not_have_its_way():
     model = BayesianSVC(optimizer="evidence", random_state=0).fit(X, y)
     assert model.score(X, y) > 0.85
     assert model.log_evidence().value > 40 * np.log(0.5) + 3
+
+
+def test_several_classes_are_raised_to_the_power_of_left_out_labels(rng):
+    """Clear clusters: one against the rest, normalised, is too modest."""
+    centres = np.array([[0.0, 3.0], [3.0, -2.0], [-3.0, -2.0], [3.0, 3.0]])
+    y, labels = np.repeat(np.arange(4), 15), np.repeat(np.arange(4), 100)
+    X, new = (centres[part] + 0.7 * rng.standard_normal((len(part), 2)) for part in (y, labels))
+    model = BayesianSVC(kernel="rbf", evidence="naive", random_state=0).fit(X, y)
+    power = model.fitted_.power
+    assert power > 1
+    p = model.predict_proba(new)
+    modest = p ** (1 / power)
+    modest /= modest.sum(axis=1, keepdims=True)
+    loss, before = (-np.log(table[np.arange(400), labels]).mean() for table in (p, modest))
+    assert loss < before
+    left_out = model.loo_proba_
+    np.testing.assert_allclose(left_out.sum(axis=1), 1.0)

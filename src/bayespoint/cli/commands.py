@@ -6,6 +6,7 @@ import csv
 import io
 from dataclasses import replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import click
@@ -369,7 +370,8 @@ def _print_overview(found: dict[str, Any]) -> None:
     for one in found["kernels"]:
         evidence_ = "" if one["log_evidence"] is None else f", log-evidence {one['log_evidence']:.2f}"
         name = f"{one['name']}: " if one["name"] else ""
-        click.echo(f"kernel, weight {one['weight']:.2f}  {name}{one['kernel']}{evidence_}")
+        shown = shorten(one["kernel"], 90, placeholder=" ...")
+        click.echo(f"kernel, weight {one['weight']:.2f}  {name}{shown}{evidence_}")
     click.echo(f"likelihood           {found['likelihood']}, bias {found['bias']:.3g}")
     if found["approximation"]:
         click.echo(f"approximation        {found['approximation']}")

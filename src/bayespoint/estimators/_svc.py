@@ -24,6 +24,7 @@ from ..likelihoods import Hinge, Step
 from ..posteriors import Latent
 from ..problem import Problem, Weights
 from ..tuning.averaging import plausible_candidates
+from ..tuning.calibration import power_of, to_the_power
 from ..tuning.climb import Candidate, Model, is_no_better_than_a_coin, maximise_evidence
 from ._base import KernelClassifier
 from ._callbacks import Watch
@@ -145,7 +146,9 @@ class BayesianSVC(HasEvidence, KernelClassifier):
 
     Notes
     -----
-    Several classes are solved one against the rest (`sklearn.svm.SVC` takes pairs). ``sample_weight`` multiplies C.
+    Several classes are solved one against the rest (`sklearn.svm.SVC` takes pairs); their probabilities are normalised,
+    and raised to a power where left-out labels are clearly in favour of one (`bayespoint.tuning.power_of`).
+    ``sample_weight`` multiplies C.
 
     References
     ----------
@@ -298,7 +301,7 @@ class BayesianSVC(HasEvidence, KernelClassifier):
             latent = self._point_latent(X)
             log_odds = self.likelihood_.log_odds(latent)
             up, down = log_expit(log_odds), log_expit(-log_odds)
-        return _normalised(up, down)
+        return to_the_power(_normalised(up, down), self.fitted_.power)
 
     def log_evidence(self, kind: str | None = None, method: str = "corrected", *, se: float = 0.1) -> Estimate:
         """Log-evidence of the training labels, summed over the classes of a multiclass fit.
@@ -513,6 +516,17 @@ class BayesianSVC(HasEvidence, KernelClassifier):
                 ups.append(self.likelihood_.log_probability(mean, variance))
                 downs.append(self.likelihood_.log_probability(-mean, variance))
         return np.stack(ups, axis=1), np.stack(downs, axis=1)
+
+    def _calibrated(self, left_out: Array) -> Array:
+        """Of several classes to the power that labels left out are in favour of: one against the rest is too modest."""
+        fitted = self.fitted_
+        told = self.probability == "average" and not fitted.alternatives and self.class_weight is None
+        if len(fitted.classes) == 2 or fitted.rows is None or not told:
+            return left_out
+        codes = np.searchsorted(fitted.classes, fitted.rows.labels)
+        power = power_of(left_out[fitted.rows.kept], codes, fitted.rows.sample_weight)
+        self._become(replace(fitted, power=power))
+        return to_the_power(left_out, power)
 
     def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         mean, variance = (np.atleast_2d(part.T).T for part in latent)

@@ -103,7 +103,8 @@ function showStanding() {
   const s = state.standing;
   at("done").textContent = s.labels + " of " + s.pool;
   at("counts").textContent = Object.entries(s.counts).map(([name, n]) => name + " " + n).join(", ");
-  at("error").textContent = s.checks ? percent(s.mistakes / s.checks) : "-";
+  at("error").textContent = !s.checks ? "-" : s.checks < 10 ? s.mistakes + " of " + s.checks
+    : percent(s.mistakes / s.checks);
   at("bound").textContent = s.checks ? "at most " + percent(s.bound) + " at 95 %, by " + s.checks + " random rows"
     : "measured on random rows among the questions";
   at("expected").textContent = s.expected_error === null ? "-" : percent(s.expected_error);
