@@ -39,6 +39,7 @@ ALL = {
     "samplers": ["samplers.py"],
     "samplers_hinge": ["samplers.py", "--hinge", "2"],
     "billiard": ["billiard.py"],
+    "choices": ["choices.py"],
     "evidence": ["evidence.py"],
     "svm": ["svm.py"],
     "margin": ["margin.py"],

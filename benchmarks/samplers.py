@@ -5,20 +5,23 @@
 RBF kernel of unit length scale in four dimensions, labels of a linear teacher, hard walls. The figure is the median
 over 20 test points of the effective sample size of the normalised output f(x) / |w|, divided by the sampling time
 (set-up and compilation left out for all). A sampler that makes fewer than 100 effective draws in its time is marked
-"capped": its figure is then an upper guess, since short chains look better than they are.
+"capped": its figure is then an upper guess, since short chains look better than they are. Of hopsy there are two
+proposals: hit-and-run, and a Gibbs sampler for truncated Gaussians (`TruncatedGaussianProposal`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import platform
 import time
 import warnings
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.diagnostics import ess
@@ -80,12 +83,20 @@ def botorch(problem: Problem, white: Whitened, draws: int, seed: int) -> np.ndar
 
 
 def hopsy(problem: Problem, white: Whitened, draws: int, seed: int) -> np.ndarray:
+    return _hopsy(problem, white, draws, seed, "GaussianHitAndRunProposal")
+
+
+def hopsy_truncated(problem: Problem, white: Whitened, draws: int, seed: int) -> np.ndarray:
+    return _hopsy(problem, white, draws, seed, "TruncatedGaussianProposal")
+
+
+def _hopsy(problem: Problem, white: Whitened, draws: int, seed: int, proposal: str) -> np.ndarray:
     import hopsy as hp
 
     model = hp.Gaussian(mean=np.zeros(white.rank), covariance=np.eye(white.rank))
     walls = hp.Problem(-problem.y[:, None] * white.factor, np.zeros(problem.size), model)
     start = starting_position(problem, white)
-    chain = hp.MarkovChain(walls, hp.GaussianHitAndRunProposal, starting_point=start / np.linalg.norm(start))
+    chain = hp.MarkovChain(walls, getattr(hp, proposal), starting_point=start / np.linalg.norm(start))
     _, samples = hp.sample(chain, hp.RandomNumberGenerator(seed), n_samples=draws, thinning=1)
     return np.asarray(samples)
 
@@ -97,7 +108,29 @@ SAMPLERS: dict[str, Sampler] = {
     "ClassicBilliard": classic_billiard,
     "BoTorch": botorch,
     "hopsy": hopsy,
+    "hopsy-truncated": hopsy_truncated,
 }
+
+
+def conditions() -> str:
+    """Processor, threads of BLAS, and versions of what is compared."""
+    with threadpool_limits(1):
+        blas = {pool.get("internal_api"): (pool.get("version"), pool.get("architecture")) for pool in threadpool_info()}
+    names = {one for one in ("bayespoint", "numpy", "numba", "hopsy", "botorch", "torch") if _version(one)}
+    versions = ", ".join(f"{name} {_version(name)}" for name in sorted(names))
+    chip = platform.processor() or platform.machine()
+    if (listing := Path("/proc/cpuinfo")).is_file():
+        chip = next(
+            (line.split(":")[1].strip() for line in listing.read_text().splitlines() if "model name" in line), chip
+        )
+    return f"{chip}, one thread, BLAS {blas}\nPython {platform.python_version()}, {versions}"
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def rate(sample: Sampler, problem: Problem, cross: np.ndarray, seconds: float) -> dict[str, float]:
@@ -106,15 +139,15 @@ def rate(sample: Sampler, problem: Problem, cross: np.ndarray, seconds: float) -
     draws, spent = 320, 0.0
     sample(problem, white, draws, 0)  # compilation
     while True:  # grow until a run takes a tenth of the budget, then fill it
-        start = time.perf_counter()
+        start = time.process_time()
         coordinates = sample(problem, white, draws, 1)
-        spent = time.perf_counter() - start
+        spent = time.process_time() - start
         if spent > 0.4 * seconds or draws >= 50_000:
             break
         draws = int(min(50_000, draws * min(10.0, 0.8 * seconds / max(spent, 1e-9)) + 1))
-    start = time.perf_counter()
+    start = time.process_time()
     sample(problem, white, 1, 0)
-    set_up = time.perf_counter() - start
+    set_up = time.process_time() - start
     outputs = coordinates @ white.features(cross).T / np.linalg.norm(coordinates, axis=-1, keepdims=True)
     effective = float(np.median(ess(outputs)))
     return {"ess": effective, "seconds": max(spent - set_up, 0.2 * spent), "draws": draws}
@@ -132,6 +165,7 @@ def main() -> None:
     if options.hinge:
         names = [name for name in names if name in ("Billiard", "EllipticalSlice")]
     results: dict[str, dict[str, dict[str, float]]] = {}
+    print(conditions(), flush=True)
     print(f"{'m':>6s}" + "".join(f"{name:>22s}" for name in names) + "   effective draws a second", flush=True)
     for m in map(int, options.sizes.split(",")):
         problem, cross = make_problem(m, likelihood)

@@ -5,12 +5,13 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier, Choice, find_label_errors, query
 from bayespoint.estimators import updated
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.posteriors import GaussianClassesPosterior
+from bayespoint.posteriors import GaussianClassesPosterior, SampledClasses
 
 CENTRES = np.array([[0.0, 3.0], [3.0, -2.0], [-3.0, -2.0]])
 
@@ -126,3 +127,22 @@ def test_iris_is_told_apart():
     X, y = load_iris(return_X_y=True)
     model = BayesPointClassifier("rbf", decision="joint").fit(X[::2], y[::2])
     assert log_loss(y[1::2], model.predict_proba(X[1::2])) < 0.2
+
+
+@pytest.mark.parametrize("engine", ["billiard", "gibbs", "sample"])
+def test_draws_are_of_one_model_too(engine, rng):
+    """Samplers by name; what they say is what expectation propagation says, and every use can read them."""
+    X, y = clusters(rng, 6, 1.5)
+    new, _ = clusters(rng, 10)
+    fixed = {"bias": 1.0, "optimizer": None, "softness": 1.0, "decision": "joint", "random_state": 0}
+    gaussian = BayesPointClassifier(2.0 * RBF(2.0), **fixed).fit(X, y)
+    drawn = BayesPointClassifier(2.0 * RBF(2.0), engine=engine, **fixed).fit(X, y)
+    assert isinstance(drawn.posterior_, SampledClasses)
+    slow_to_mix = 0.12 if engine == "gibbs" else 0.06
+    np.testing.assert_allclose(drawn.predict_proba(new), gaussian.predict_proba(new), atol=slow_to_mix)
+    np.testing.assert_allclose(drawn.loo_proba_, gaussian.loo_proba_, atol=0.15)
+    again = pickle.loads(pickle.dumps(drawn))
+    np.testing.assert_allclose(again.predict_proba(new), drawn.predict_proba(new), rtol=1e-12)
+    assert drawn.sample_latent(new[:4], 7, random_state=0).shape == (7, 4, 3)
+    assert len(query(drawn, new, n=2, strategy="bald")) == 2
+    assert find_label_errors(drawn).probability.max() <= 1.0

@@ -86,6 +86,18 @@ def test_rows_that_are_judged_together_are_refused(data):
         )
 
 
+def test_rows_of_one_class_cannot_be_fitted(rng):
+    """Shares that have no rare row among their own are passed over; where none has, one sentence says so."""
+    X, y, order = rng.normal(size=(200, 2)), np.zeros(200, dtype=int), np.random.default_rng(3).permutation(200)
+    with refused("All 100 rows to fit on are of one class: raise prior_fraction"):
+        y[order[150]] = 1
+        certify(LogisticRegression(), X, y, method="held-out", prior_fraction=0.5, random_state=3)
+    assert certify(LogisticRegression(), X, y, random_state=3).n == 40
+    y[order[150]], y[order[190]] = 0, 1
+    with refused("All 160 rows to fit on are of one class"):
+        certify(LogisticRegression(), X, y, random_state=3)
+
+
 def test_held_out_rows_need_others(data):
     with refused("Held-out rows need others to fit on: prior_fraction must be above 0"):
         certify(Untouchable(KERNEL), *data, method="held-out", prior_fraction=0)

@@ -123,7 +123,7 @@ def _merge_coincident(gram: Array, diag: Array, energy: Array) -> Array:
 
 # Compiled loops
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}  # no NaN can arise; infinities are only compared
-_BLOCK = 32  # rows whose leaders are checked together
+_BLOCK = 64  # rows whose leaders are checked together
 _EVENTS = 8  # of a window, about
 
 
@@ -217,9 +217,9 @@ def _find_leaders(v, rows):  # type: ignore[no-untyped-def]
     for c in range(len(v)):
         v_ = v[c]
         for j in range(len(v_)):
-            leads = lead[j] == c
-            top[j] = v_[j] if leads else top[j]
-            rest[j] = rest[j] if leads else max(rest[j], v_[j])
+            h, leads, first, second = v_[j], lead[j] == c, top[j], rest[j]
+            top[j] = h if leads else first
+            rest[j] = max(second, second if leads else h)
     for b in range(len(flags)):
         beaten = 0
         for j in range(b * _BLOCK, min((b + 1) * _BLOCK, len(top))):
@@ -246,25 +246,35 @@ def _find_leader(v, rows, i):  # type: ignore[no-untyped-def]
 def _kick(v, w, rows, row, up, down, shift, push):  # type: ignore[no-untyped-def]
     """Two columns after a kick: the O(n) of the algorithm. What the others of a row reach at most is only raised."""
     lead, top, rest, flags = rows
-    v_up, v_down, w_up, w_down = v[up], v[down], w[up], w[down]
     for b in range(len(flags)):
-        start, stop = b * _BLOCK, min((b + 1) * _BLOCK, len(row))
-        vu, vd, wu, wd = v_up[start:stop], v_down[start:stop], w_up[start:stop], w_down[start:stop]
-        lead_, top_, rest_, row_ = lead[start:stop], top[start:stop], rest[start:stop], row[start:stop]
-        beaten = 0
-        for j in range(len(row_)):
-            high, low = vu[j] + shift * row_[j], vd[j] - shift * row_[j]
-            vu[j] = high
-            vd[j] = low
-            wu[j] += push * row_[j]
-            wd[j] -= push * row_[j]
-            is_up, is_down = lead_[j] == up, lead_[j] == down
-            mine = high if is_up else (low if is_down else top_[j])
-            others = max(rest_[j], low if is_up else high, high if is_down else low)
-            top_[j] = mine
-            rest_[j] = others
-            beaten += 1 if others > mine else 0
-        flags[b] = beaten
+        part = slice(b * _BLOCK, min((b + 1) * _BLOCK, len(row)))
+        row_, high, low = row[part], v[up, part], v[down, part]
+        _push(high, low, row_, shift)
+        _push(w[up, part], w[down, part], row_, push)
+        flags[b] = _compare(high, low, lead[part], top[part], rest[part], up, down)
+
+
+# Loops rather than one: the compiler vectorises a loop only over few arrays that may overlap.
+@njit(cache=True, fastmath=_FAST, nogil=True, inline="always")
+def _push(plus, minus, row, size):  # type: ignore[no-untyped-def]
+    for j in range(len(row)):
+        plus[j] += size * row[j]
+        minus[j] -= size * row[j]
+
+
+@njit(cache=True, fastmath=_FAST, nogil=True, inline="always")
+def _compare(high, low, lead, top, rest, up, down):  # type: ignore[no-untyped-def]
+    """The leaders' latents and the largest of the others, after two columns have changed; how many are beaten."""
+    beaten = 0
+    for j in range(len(high)):
+        a, b, k, first, second = high[j], low[j], lead[j], top[j], rest[j]  # all read: a read with an if is no vector
+        mine = a if k == up else first
+        mine = b if k == down else mine
+        others = max(second, max(b if k == up else a, a if k == down else b))
+        top[j] = mine
+        rest[j] = others
+        beaten += 1 if others > mine else 0
+    return beaten
 
 
 @njit(cache=True, fastmath=_FAST, nogil=True)

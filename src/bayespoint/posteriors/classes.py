@@ -129,7 +129,8 @@ class GaussianClassesAt:
     def conditional_entropy(self) -> Array:
         likelihood = self.posterior.choice
         if likelihood.softness == 0:
-            return np.full(len(self.mean), entropy_given_latents(likelihood, np.zeros((1, self.mean.shape[1])))[0])
+            led = np.eye(1, self.mean.shape[1])  # whichever is the largest, without a tie
+            return np.full(len(self.mean), entropy_given_latents(likelihood, led)[0])
         draws = np.stack([entropy_given_latents(likelihood, f) for f in spread_over(self.mean, self.covariance)])
         average: Array = draws.mean(axis=0)
         return average

@@ -18,6 +18,7 @@ from ..grams.whitening import Whitened
 from ..likelihoods import Choice
 from ..problem import Problem
 from ._leaders import leading_probabilities
+from .classes import LatentClasses
 from .drawn import draws_to_arviz
 from .latent import correlated, spread_out
 
@@ -189,22 +190,47 @@ class SampledClasses:
         return DrawnClassesAt(self.coordinates, features, orthogonal, self._likelihood, new)
 
     @cached_property
+    def leave_one_out(self) -> LatentClasses:
+        """Latents at each training point given all the others, by dividing its likelihood out of the draws' weights."""
+        return self.leaving_out(1.0)
+
+    def leaving_out(self, share: Any) -> LatentClasses:
+        """Latents at each training point with a share of its own label taken away, such as one of several copies."""
+        shares = np.broadcast_to(share, self.problem.size)
+        n, classes = self.mean.shape
+        mean, covariance = np.empty((n, classes)), np.empty((n, classes, classes))
+        for rows, latents, weight in self._reweighted(shares):
+            mean[rows] = np.einsum("dp,dpc->pc", weight, latents)
+            off = latents - mean[rows]
+            covariance[rows] = np.einsum("dp,dpc,dpe->pce", weight, off, off, optimize=True)
+        if self.problem.residual is not None:
+            covariance += self.problem.residual[:, None, None] * np.eye(classes)
+        return LatentClasses(mean, covariance)
+
+    @cached_property
     def leave_one_out_probabilities(self) -> Array:
         """Probability of each label at each training point given all the others, by reweighting the draws.
 
+        Weights are the steeper the less softness or noise there is; with little of both the estimate is rough.
+        """
+        found = np.empty(self.mean.shape)
+        for rows, latents, weight in self._reweighted(np.ones(self.problem.size)):
+            found[rows] = np.einsum("dp,dpc->pc", weight, leading_probabilities(latents, self.problem.own[rows]))
+        return self._likelihood.of_leaders(found)
+
+    def _reweighted(self, shares: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Latents of some rows, and weights of the draws without a share of the row's label.
+
         Only likelihoods that are positive everywhere allow it; a hard wall leaves no draw on its far side.
         """
-        problem = self.problem
-        if problem.hard.any():
+        if self.problem.hard.any():
             raise InvalidProblemError(
                 "Draws inside hard walls do not tell what a row's absence would change: use the EP engine, or softness."
             )
-        likelihood, found = self._likelihood, np.empty(self.mean.shape)
         for rows, latents in self._blocks():
-            leading = leading_probabilities(latents, problem.own[rows])
-            weight = 1 / self._label_probability(leading, rows)
-            found[rows] = (weight[..., None] / weight.sum(axis=0)[:, None] * leading).sum(axis=0)
-        return likelihood.of_leaders(found)
+            leading = leading_probabilities(latents, self.problem.own[rows])
+            weight = self._label_probability(leading, rows) ** -shares[rows]
+            yield rows, latents, weight / weight.sum(axis=0)
 
     @cached_property
     def true_probabilities(self) -> Array:

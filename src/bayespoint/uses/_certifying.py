@@ -82,6 +82,11 @@ class Rows:
     def labels(self) -> Any:
         return np.asarray(self.y)
 
+    @property
+    def can_be_fitted(self) -> bool:
+        """Whether the prior's rows are of more than one class."""
+        return len(np.unique(self.labels[self.learned])) > 1
+
 
 @dataclass(frozen=True)
 class Question:
@@ -110,6 +115,10 @@ def certified(kind: str, question: Question, rows: Rows, rng: np.random.Generato
 
 def _held_out(question: Question, rows: Rows) -> Certificate:
     """Fitted on the prior's rows, tested on the others."""
+    if not rows.can_be_fitted:
+        raise InvalidProblemError(
+            f"All {rows.prior} rows to fit on are of one class: raise prior_fraction, or take more rows of the others."
+        )
     found = clone(question.estimator).fit(*_safe_split(question.estimator, rows.X, rows.y, rows.learned))
     some = rows.others[:_COMPARED]
     errors, alone = (_wrong(found, question.estimator, rows, test, rows.learned) for test in (rows.others, some))
@@ -154,12 +163,12 @@ def plan(question: Question, rows: Rows, kinds: tuple[str, ...], fraction: Any, 
     How errors fall with more rows is told by fits on halves and quarters of these, what a posterior costs by
     certificates of a half with the other half as their prior.
     """
-    fractions = _FRACTIONS if fraction == "auto" else (fraction,)
+    fractions = (fraction,) if fraction != "auto" else _fitting(rows)
     if len(fractions) == len(kinds) == 1:
-        return Plan(kinds[0], rows.with_prior(fraction))
+        return Plan(kinds[0], rows.with_prior(fractions[0]))
     pilot = rows.with_prior(fractions[0])
     if pilot.prior < _PILOT:
-        return Plan(kinds[-1], rows.with_prior(0.5 if fraction == "auto" else fraction))
+        return Plan(kinds[-1], rows.with_prior(next((share for share in fractions if share >= 0.5), fractions[-1])))
     curve = _Curve.of(question, pilot)
     costs = _costs(question, pilot, tuple(kind for kind in kinds if kind != "held-out"), rng)
     expected = {
@@ -172,6 +181,12 @@ def plan(question: Question, rows: Rows, kinds: tuple[str, ...], fraction: Any, 
         return Plan(kinds[0], pilot)
     kind, share = min(expected, key=lambda which: expected[which])
     return Plan(kind, rows.with_prior(share), {k: v for (k, s), v in expected.items() if s == share})
+
+
+def _fitting(rows: Rows) -> tuple[float, ...]:
+    """Shares whose rows have more than one class: more are taken until there is another."""
+    found = tuple(share for share in _FRACTIONS if rows.with_prior(share).can_be_fitted)
+    return found or _FRACTIONS[-1:]
 
 
 @dataclass(frozen=True)

@@ -292,6 +292,17 @@ def test_entropy_that_no_data_remove():
     np.testing.assert_allclose(joint.votes[:, 1], ndtr(doubled.mean / np.sqrt(doubled.variance)), atol=1e-8)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_entropy_of_label_noise_alone(noise):
+    """Where boundaries are hard it is that of a label whose class leads, whichever that is."""
+    problem = Problem(np.eye(3), [0, 1, 2], Choice(noise))
+    at = EXACT.infer(problem).at(DensePoints([[0.5, 0.0, 0.0]], [1.0]))
+    levels = np.array([1 - noise, noise / 2, noise / 2])
+    np.testing.assert_allclose(at.conditional_entropy, -np.sum(levels * np.log(np.maximum(levels, 1e-300))), atol=1e-12)
+    told = readouts.mutual_information(at.posterior, DensePoints([[0.5, 0.0, 0.0]], [1.0]))
+    assert 0.5 < told[0] <= np.log2(3)
+
+
 def test_an_empty_version_space_is_refused():
     x = np.array([[1.0], [2.0], [3.0]])
     with pytest.raises(EmptyVersionSpaceError, match=r"^Version space is empty: [^\n]*\.$"):
