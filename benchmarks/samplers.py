@@ -27,6 +27,7 @@ from bayespoint import Hinge, Problem, Step
 from bayespoint.diagnostics import ess
 from bayespoint.engines import Billiard, ClassicBilliard, EllipticalSlice, GibbsSampler
 from bayespoint.engines._start import starting_position
+from bayespoint.grams import DensePoints
 from bayespoint.grams.whitening import Whitened
 
 Sampler = Callable[[Problem, Whitened, int, int], np.ndarray]
@@ -148,7 +149,11 @@ def rate(sample: Sampler, problem: Problem, cross: np.ndarray, seconds: float) -
     start = time.process_time()
     sample(problem, white, 1, 0)
     set_up = time.process_time() - start
-    outputs = coordinates @ white.features(cross).T / np.linalg.norm(coordinates, axis=-1, keepdims=True)
+    outputs = (
+        coordinates
+        @ white.features(DensePoints(cross, np.ones(len(cross)))).T
+        / np.linalg.norm(coordinates, axis=-1, keepdims=True)
+    )
     effective = float(np.median(ess(outputs)))
     return {"ess": effective, "seconds": max(spent - set_up, 0.2 * spent), "draws": draws}
 

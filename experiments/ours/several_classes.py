@@ -2,9 +2,9 @@
 
 Our default kernels with (a) each class against the rest, normalised, (b) the latents of (a) and the probability of each
 to be the largest (the default), (c) all classes as one model with one evidence (`decision="joint"`); (b) and (c) with
-the power that left-out labels ask for. Peers as in the small tables. Rows to learn from: 300 and 1,000 digits, 1,000 of
-USPS, half of wine and iris, at most 1,000 of the tables. CatBoost is not asked on the 19 classes of soybean. The
-calibration error is that of the most probable class, in ten bins of equal width. No paper: all figures are ours.
+the power that left-out labels ask for. Peers as in the small tables. Rows to learn from: 300 digits, half of wine and
+iris, at most 1,000 of the tables; one division of each. Nothing of ours was chosen by these figures. The calibration
+error is that of the most probable class, in ten bins of equal width. No paper: all figures are ours.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import train_test_split
 
 import cells
-import datasets
 from bayespoint import BayesPointClassifier
 from catalogue import HERE
 from findings import Findings, Number, Statement
@@ -32,13 +31,14 @@ from peers import METHODS, Method
 from sizes import Size
 from tables import SEED, Division, division, framed
 
-DATA = ("usps", "car", "eucalyptus", "penguins", "soybean", "vehicle", "yeast")
-MINUTES = 60
-REASONS: dict[str, str] = {}
-DIVISIONS = 2
+DATA = ("car", "eucalyptus", "penguins", "vehicle")
+MINUTES = 6
+REASONS = {
+    "one model: log loss below that of largest latent*": "less sure where classes are clear; the power does as much",
+}
+DIVISIONS = 1
 BUNDLED = {
     "digits-300": (load_digits, 300),
-    "digits-1000": (load_digits, 1000),
     "iris": (load_iris, 75),
     "wine": (load_wine, 89),
 }
@@ -56,14 +56,10 @@ WAYS = {way: ours(way) for way in OURS} | {name: METHODS[name] for name in ("log
 
 def rows_of(name: str, index: int) -> Division:
     """Division number `index` of a set."""
-    if name in BUNDLED:
-        load, size = BUNDLED[name]
-        X, y = load(return_X_y=True)
-    elif name == "usps":
-        arrays, size = datasets.load_arrays("usps"), 1000
-        X, y = arrays["X_train"], arrays["y_train"]
-    else:
+    if name not in BUNDLED:
         return division(name, index)
+    load, size = BUNDLED[name]
+    X, y = load(return_X_y=True)
     options = {"train_size": size, "test_size": min(1000, len(y) - size), "stratify": y, "random_state": SEED + index}
     A, B, a, b = train_test_split(X, y, **options)
     return Division(framed(A), a, framed(B), b)
@@ -112,7 +108,7 @@ def run(size: Size) -> Findings:
         if (name, k, way, made[way]) not in known
     ]
     found = size.map(fill, todo)
-    return findings(list(cells.read(file).values()) if file else found)
+    return findings([cell for cell in cells.read(file).values() if cell["set"] in names] if file else found)
 
 
 def findings(found: Sequence[cells.Cell]) -> Findings:

@@ -158,7 +158,7 @@ def test_one_sentence(run, house, line, sentence):
 def test_wrong_use(run, line):
     status, out, err = run(line)
     assert (status, out) == (2, "")
-    assert "--help" in err
+    assert "for help." in err
 
 
 def test_every_command_has_an_example(capsys):

@@ -119,6 +119,20 @@ def prepended(extra):
     return changed(lambda page, _: page["nodes"].insert(0, extra))
 
 
+def with_old_sums(change):
+    """A sound archive whose page or arrays were changed, and their checksums were not."""
+
+    def make(raw):
+        page, arrays = parts_of(raw)
+        text = json.dumps(page).encode()
+        sums = hashlib.sha256(text).hexdigest().encode()
+        text, arrays = change(text, arrays)
+        named = [(f"arrays/{i}", one) for i, one in enumerate(arrays)]
+        return archived([("model.json", text), ("model.json.sha256", sums), *named])
+
+    return make
+
+
 def edited_in_place(old, new):
     return lambda raw: raw.replace(old, new)
 
@@ -133,6 +147,14 @@ DAMAGE = {
     "a pickle inside": (lambda raw: archived([("model.json", pickle.dumps(Harm()))]), "other names"),
     "a pickle for a page": (lambda raw: made_of({}, [], text=pickle.dumps(Harm())), "no JSON"),
     "a page of another text": (edited_in_place(b'"softness":1.0', b'"softness":2.0'), "damaged"),
+    "a page with the old sum": (
+        with_old_sums(lambda text, arrays: (text.replace(b'"softness": 1.0', b'"softness": 2.0'), arrays)),
+        "its checksum is wrong",
+    ),
+    "an array with the old sum": (
+        with_old_sums(lambda text, arrays: (text, [arrays[0][::-1], *arrays[1:]])),
+        "the checksum of an array is wrong",
+    ),
     "a zip bomb": (
         lambda raw: made_of(*parts_of(raw), compression=zipfile.ZIP_DEFLATED),
         "compressed or encrypted",

@@ -1,6 +1,7 @@
 """Labelling: what is asked, what is kept, and what a crash may not take away."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -42,6 +43,16 @@ def test_answers_are_on_disk_before_the_next_question(tmp_path):
         assert len(lines) == k + 2  # the first says whose journal it is
         assert json.loads(lines[-1])["row"] == question.row
         one.learn()
+
+
+def test_every_answer_is_brought_to_disk(tmp_path, monkeypatch):
+    """Not only handed to the system, which a failing power supply would lose."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append((tmp_path / "journal").read_text().count("\n")))
+    one = session(tmp_path)
+    answered(one, "anna", 3)
+    one.undo("anna")
+    assert synced == [1, 2, 3, 4, 5]
 
 
 def test_a_session_is_what_its_journal_says(tmp_path):
