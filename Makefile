@@ -18,7 +18,7 @@ endef
 # The lowest versions that pyproject.toml promises, in an environment of their own.
 LOWEST := numpy==1.26.* scipy==1.15.* scikit-learn==1.6.* numba==0.60.* joblib==1.3.* threadpoolctl==3.1.* click==8.1.* pytest==8.*
 
-.PHONY: demo test test-slow test-browser test-processors test-processors-quick test-lowest lint types bench experiments experiments-quick docs clean
+.PHONY: demo test test-slow test-browser test-processors test-processors-quick test-lowest lint types bench experiments experiments-quick docs mutants clean
 
 .venv/.dev: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -59,6 +59,9 @@ test-lowest: .venv/lowest/.ready  ## the tests with the lowest versions of what 
 
 test-slow: .venv/.dev       ## slow statistical and experiment tests
 	$(BIN)/python -m pytest -q -m slow
+
+mutants: .venv/.dev         ## wrong changes of the core modules, one at a time, that the fast tests must notice
+	$(BIN)/python tests/mutants/run.py --number $(or $(MUTANTS),200)
 
 test-browser: .venv/.dev    ## the pages in a real browser; gets one where it may, and says so where there is none
 	command -v chromedriver >/dev/null || (apt-get -qq update && apt-get -qq install -y chromium chromium-driver) || true

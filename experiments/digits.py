@@ -16,15 +16,25 @@ from datasets import Split, load_arrays
 CLASSES = 10
 
 
-def unit_images(name: str) -> Split:
-    """Images of mnist or usps, background zero, scaled to unit length; labels 0 to 9."""
+def grey_images(name: str) -> Split:
+    """Images of mnist or usps, background zero and ink one; labels 0 to 9."""
     arrays = load_arrays(name)
     parts = []
     for part in ("train", "test"):
         X = arrays[f"X_{part}"].astype(float)
-        X = (X + 1) / 2 if name == "usps" else X
-        parts += [X / np.linalg.norm(X, axis=1, keepdims=True), arrays[f"y_{part}"]]
+        parts += [(X + 1) / 2 if name == "usps" else X / 255, arrays[f"y_{part}"]]
     return Split(*parts)
+
+
+def unit_images(name: str) -> Split:
+    """The same, scaled to unit length."""
+    split = grey_images(name)
+    return split._replace(
+        **{
+            part: X / np.linalg.norm(X, axis=1, keepdims=True)
+            for part, X in (("X_train", split.X_train), ("X_test", split.X_test))
+        }
+    )
 
 
 def classifiers(
@@ -36,9 +46,9 @@ def classifiers(
 
 
 def outputs(posteriors: Sequence[ExpandedPosterior], Z: np.ndarray) -> np.ndarray:
-    """Real-valued output of each Bayes point at new images, of shape (class, image)."""
+    """Confidence of each Bayes point at new images, ``<x, w> / (|w| |x|)``, of shape (class, image)."""
     new = posteriors[0].problem.gram.new(Z)
-    return np.array([posterior.at(new).mean for posterior in posteriors])
+    return np.array([posterior.at(new).confidence for posterior in posteriors])
 
 
 def errors_by_rejection(values: np.ndarray, labels: np.ndarray, rates: Sequence[float]) -> list[float]:

@@ -35,7 +35,7 @@ Our figures beside the papers'. Each experiment is one short file on the public 
 **Verdicts.** A number *agrees* when it is within two standard errors of the difference (theirs and ours, plus half a
 unit of the last digit printed); else it is *better* or *worse*, or it *differs* where neither side is better. What a
 paper says in words *holds* or *does not hold*, by a comparison that the experiment computes. *Ours alone* marks figures
-that the paper does not have. Standard errors are in brackets.
+that the paper does not have. Standard errors are in brackets. What two experiments share is counted once in the sum.
 """
 DATA_HEAD = """## Data
 
@@ -134,10 +134,13 @@ def summary(records: dict[str, dict[str, Any] | None], names: dict[str, Experime
     heads = (AGREES, HOLDS, BETTER, WORSE, DIFFERS, FAILS, OURS_ALONE)
     lines = ["## Summary", "", "| | " + " | ".join(heads) + " | core minutes |"]
     lines.append("|---" * (len(heads) + 2) + "|")
-    total, minutes = Counter(), 0.0
+    total, minutes, seen = Counter(), 0.0, set()
     for name, record in records.items():
         counts = Counter(row["verdict"] for row in record["figures"]) if record else Counter()
-        total += counts
+        for row in record["figures"] if record else ():
+            same = row["what"], *sides(row)  # a statement that two experiments share is one
+            total[row["verdict"]] += same not in seen
+            seen.add(same)
         minutes += record["core_seconds"] / 60 if record else 0.0
         took = f"{record['core_seconds'] / 60:.1f}" if record else "not run"
         figures = " | ".join(str(counts[head] or "") for head in heads)

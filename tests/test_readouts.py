@@ -3,9 +3,10 @@ import pytest
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint import Problem, Step, readouts
-from bayespoint.engines import EP
+from bayespoint import Hinge, Problem, Step, readouts
+from bayespoint.engines import EP, Billiard, EllipticalSlice
 from bayespoint.grams import DensePoints
+from bayespoint.likelihoods import SquaredHinge
 from witnesses import log_likelihood, posterior_by_draws, weighted_mean
 
 STEPS = [Step(), Step(0.0, 0.5), Step(0.1), Step(0.2, 0.5)]
@@ -94,3 +95,48 @@ def test_class_probability_is_that_of_brute_force_draws(rng):
     p, se = weighted_mean(np.exp(log_likelihood(step, draws[:, 3])), log_weights)
     answer = readouts.class_probability(posterior, DensePoints(problem.dense[[3], known], problem.dense[[3], [3]]))
     assert abs(answer[0] - p[0]) < 0.01 + 4 * se[0]
+
+
+def test_votes_and_their_entropy_are_the_printed_ones(seed):
+    """KGS (4) and section 4 on draws: one vote each, by the sign of a whole function; labels and noise play no part."""
+    problem = Problem(RBF(1.0)(X) + 0.5, [-1, -1, 1, 1], Step(0.1, 0.5))
+    posterior = Billiard(draws=4000, chains=2).infer(problem, rng=seed)
+    rng, features = np.random.default_rng(seed), posterior.white.features(new_points())
+    mean = posterior.coordinates.reshape(-1, posterior.white.rank) @ features.T
+    beyond = np.sqrt(np.maximum(1.5 - np.square(features).sum(axis=1), 0.0))  # what the training points leave open
+    functions = mean + beyond * rng.standard_normal(mean.shape)
+    plus = np.mean(functions > 0, axis=0)
+    printed = -(plus * np.log2(plus) + (1 - plus) * np.log2(1 - plus))
+    error = 4 * np.sqrt(0.25 / 1000)  # of a thousand independent draws at least
+    np.testing.assert_allclose(readouts.vote(posterior, new_points()), plus, atol=error)
+    np.testing.assert_array_equal(
+        readouts.vote(posterior, new_points())[np.abs(plus - 0.5) > error] > 0.5,
+        np.sign(functions).mean(axis=0)[np.abs(plus - 0.5) > error] > 0,
+    )
+    entropy = readouts.vote_entropy(posterior, new_points())
+    np.testing.assert_allclose(entropy, printed, atol=0.08)
+    far = np.abs(entropy - readouts.entropy(posterior, new_points()))
+    assert far.max() > 0.1  # of labels it is another
+
+
+@pytest.mark.parametrize("likelihood", [Hinge(2.0), SquaredHinge(2.0)], ids=str)
+@pytest.mark.parametrize("engine", [EP(), EllipticalSlice(draws=1500, chains=2)], ids=["ep", "draws"])
+def test_predictions_where_inputs_tell_something_are_the_printed_ones(likelihood, engine):
+    """<Q(y)> / <v> and 1 - <v> over latents drawn from the posterior at each point."""
+    posterior = engine.infer(Problem(4 * RBF(1.0)(X), [-1, -1, 1, 1], likelihood), rng=0)
+    new = DensePoints(4 * RBF(1.0)(NEW, X), np.full(len(NEW), 4.0))
+    rng = np.random.default_rng(0)
+    latent = readouts.latent(posterior, new)
+    f = latent.mean + np.sqrt(latent.variance) * rng.standard_normal((20_000, len(NEW)))
+    up, down = (np.exp(likelihood.log_likelihood(y, f)).mean(axis=0) for y in (1.0, -1.0))
+    error = 0.02 if isinstance(engine, EP) else 0.05  # draws are not Gaussian
+    np.testing.assert_allclose(readouts.joint_class_probability(posterior, new), up / (up + down), atol=error)
+    np.testing.assert_allclose(readouts.dont_know(posterior, new), 1 - up - down, atol=error)
+    if isinstance(likelihood, Hinge):  # (33) is another prediction
+        assert np.abs(readouts.class_probability(posterior, new) - up / (up + down)).max() > error
+
+
+def test_normalised_likelihoods_always_know(posterior):
+    np.testing.assert_allclose(readouts.dont_know(posterior, new_points()), 0.0, atol=1e-12)
+    joint, plain = (f(posterior, new_points()) for f in (readouts.joint_class_probability, readouts.class_probability))
+    np.testing.assert_allclose(joint, plain, atol=1e-12)

@@ -2,7 +2,8 @@
 
 76 points in the plane, the RBF kernel exp(-|x - x'|^2 / 2), no bias, draws from the posterior by the exact billiard.
 The paper's data are not published: these are two interleaved crescents with some overlap. Diversity on the training
-set is measured here as the probability that two draws disagree about a training point.
+set is measured here as the probability that two draws disagree about a training point, and by the entropy of votes
+S(x, z) of section 4.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step, readouts
 from bayespoint.engines import Billiard
+from bayespoint.grams import DensePoints
 from bayespoint.posteriors import SampledPosterior
 from findings import Findings, Number, Statement
 from sizes import Size
@@ -34,8 +36,21 @@ def diversity(posterior: SampledPosterior) -> float:
     return float(np.mean(2 * share * (1 - share)))
 
 
+def entropy(posterior: SampledPosterior) -> float:
+    """Of votes, in bits, mean over the training points."""
+    gram = posterior.problem.gram
+    return float(readouts.vote_entropy(posterior, DensePoints(gram.dense, gram.diag)).mean())
+
+
 def training_error(posterior: SampledPosterior) -> float:
     return float(posterior.disagreement().mean())
+
+
+READOUTS = {
+    "two draws disagree": diversity,
+    "entropy of votes, of a bit": entropy,
+    "training error of a draw": training_error,
+}
 
 
 def run(size: Size) -> Findings:
@@ -44,10 +59,10 @@ def run(size: Size) -> Findings:
     posteriors = {q: engine.infer(Problem(gram, y, Step(noise=q)), 0) for q in LEVELS}
     figures = []
     for q, posterior in posteriors.items():
-        for what, readout in (("two draws disagree", diversity), ("training error of a draw", training_error)):
+        for what, readout in READOUTS.items():
             se = float(readouts.monte_carlo_error(readout, posterior))
             figures.append(Number(f"q = {q:g}, {what}, %", 100 * readout(posterior), se=100 * se))
-    values, errors = np.array([(one.ours, one.se) for one in figures[::2]]).T
+    values, errors = np.array([(one.ours, one.se) for one in figures[:: len(READOUTS)]]).T
     rises, of_se = np.diff(values), np.hypot(errors[1:], errors[:-1])
     claim = Statement(
         "diversity on the training set",

@@ -21,8 +21,8 @@ from sizes import Size
 DATA = ("mnist",)
 MINUTES = 1.5
 REASONS = {
-    "range*": "not found: errors on our images are smaller. Which images the paper took is not published; ten random "
-    "choices of ours differ little."
+    "range*": "which images the paper took is not published, and choices differ much: mean errors of ten random ones "
+    "of ours are 0.007 to 0.026. Whether the paper's was a hard one is a guess."
 }
 TRAIN, TEST, DRAWS = 188, 453, 1000
 WHITE = 255.0  # grey values and the constant of the kernel are divided by it: the same directions, no overflow
@@ -67,10 +67,10 @@ def run(size: Size) -> Findings:
     lines = np.array([straightness(one["version space"], one["perceptrons"]) for one in found])
     means = {name: np.array([one[name].mean() for one in found]) for name in found[0]}
     spreads = {name: np.mean([one[name].std() for one in found]) for name in found[0]}
-    low, high = (
-        {name: np.mean([np.quantile(one[name], level) for one in found]) for name in found[0]} for level in (0.01, 0.99)
-    )
-    ranges = {name: f"{low[name]:.3f} to {high[name]:.3f}" for name in low}
+    low, high = ({name: np.mean([end(one[name]) for one in found]) for name in found[0]} for end in (np.min, np.max))
+    most = {name: max(one[name].max() for one in found) for name in found[0]}
+    ranges = {name: f"{low[name]:.3f} to {high[name]:.3f}, up to {most[name]:.3f} in a choice" for name in low}
+    least, largest = means["version space"].min(), means["version space"].max()
     gap = means["kernel Gibbs sampler"] - means["version space"]
     gap_se = gap.std(ddof=1) / np.sqrt(choices)  # over choices: it holds the Monte Carlo error of both, too
     figures = [
@@ -83,13 +83,15 @@ def run(size: Size) -> Findings:
         Statement(
             "range of the errors, draws of version space",
             "about 0.01 to 0.05 (axis of the histogram)",
-            f"1 to 99 % of draws: {ranges['version space']}; standard deviation {spreads['version space']:.4f}",
+            f"least to most of {draws} draws, mean over choices: {ranges['version space']}; mean errors of choices "
+            f"{least:.3f} to {largest:.3f}",
             bool(0.035 < high["version space"] < 0.065),
         ),
         Statement(
             "range of the errors, perceptrons",
             "about 0 to 0.10 (axis of the histogram), wider than that of draws",
-            f"1 to 99 % of perceptrons: {ranges['perceptrons']}; standard deviation {spreads['perceptrons']:.4f}",
+            f"least to most, mean over choices: {ranges['perceptrons']}; standard deviation "
+            f"{spreads['perceptrons']:.4f}, of draws {spreads['version space']:.4f}",
             bool(0.07 < high["perceptrons"] < 0.13 and spreads["perceptrons"] > spreads["version space"]),
         ),
         *(

@@ -14,8 +14,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Problem, Step, readouts
 from bayespoint.engines import Billiard
+from bayespoint.engines.svm import geometric_margin, hard_margin
 from findings import Findings, Number, Statement
-from machines import hard_margin, margin
 from sizes import Size
 
 MINUTES = 1
@@ -30,15 +30,19 @@ def data(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return 1.2 * (X - X.mean(axis=0)), np.where(y == 1, 1.0, -1.0)
 
 
+def version_space(seed: int) -> Problem:
+    X, y = data(seed)
+    return Problem(KERNEL(X), y, Step())
+
+
 def weights(seed: int) -> dict[str, np.ndarray]:
     """Of both machines, scaled to unit length in feature space."""
-    X, y = data(seed)
-    gram = KERNEL(X)
+    problem = version_space(seed)
     found = {
-        "SVM": hard_margin(gram, y),
-        "BPM": readouts.bayes_point(Billiard(draws=1000, chains=4).infer(Problem(gram, y, Step()), seed)),
+        "SVM": problem.y * hard_margin(problem).alpha,
+        "BPM": readouts.bayes_point(Billiard(draws=1000, chains=4).infer(problem, seed)),
     }
-    return {name: a / np.sqrt(a @ gram @ a) for name, a in found.items()}
+    return {name: a / np.sqrt(a @ problem.dense @ a) for name, a in found.items()}
 
 
 def roughness(X: np.ndarray, a: np.ndarray) -> float:
@@ -49,8 +53,8 @@ def roughness(X: np.ndarray, a: np.ndarray) -> float:
 
 def measure(seed: int) -> list[list[float]]:
     """Margin and roughness of both machines."""
-    X, y = data(seed)
-    return [[margin(KERNEL(X), y, a), roughness(X, a)] for a in weights(seed).values()]
+    X, _ = data(seed)
+    return [[geometric_margin(version_space(seed), a), roughness(X, a)] for a in weights(seed).values()]
 
 
 def run(size: Size) -> Findings:
@@ -104,6 +108,6 @@ def draw() -> Figure:
         axis.contour(ACROSS, UP, f, [0.0], colors="black", offset=f.min())
         for sign, mark in ((1, "kx"), (-1, "k.")):
             axis.plot(*X[y == sign].T, np.full((y == sign).sum(), f.min()), mark, ms=4)
-        axis.set(title=f"{name}, margin {margin(KERNEL(X), y, a):.3f}")
+        axis.set(title=f"{name}, margin {geometric_margin(version_space(SHOWN), a):.3f}")
         axis.tick_params(labelsize=7)
     return figure

@@ -1,8 +1,8 @@
 """Figure 8: soft boundaries against quadratic slack, on the toy of Figure 6 and on heart.
 
 Both machines see the same Gram matrix with lambda added to its diagonal. Toy: linear kernel, mean over 200 random
-planes (billiard). Heart: RBF kernel of width 3, no bias, mean over 100 divisions 60:40 (expectation propagation). Bars
-are one standard error.
+planes (billiard; at lambda = 400, which stands for infinity, expectation propagation). Heart: RBF kernel of width 3,
+no bias, mean over 100 divisions 60:40 (expectation propagation). Bars are one standard error.
 """
 
 from __future__ import annotations
@@ -13,11 +13,6 @@ from sizes import Size
 
 DATA = ("heart",)
 MINUTES = 0.7
-REASONS = {
-    "*hard boundary and largest lambda": "the curves cross: labels with little noise want a hard boundary, and a soft "
-    "one costs the BPM more. Both weight all points alike in the limit and meet there (thyroid, 20 divisions, SVM less "
-    "BPM: -3.4 points at lambda = 4, -0.2 at 400), beyond the range of the plot."
-}
 SOFTNESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 

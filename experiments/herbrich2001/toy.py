@@ -8,7 +8,7 @@ import numpy as np
 
 from bayespoint import Problem, Step, readouts
 from bayespoint.engines import Billiard
-from machines import hard_margin
+from bayespoint.engines.svm import hard_margin
 
 TRAIN, TEST = 10, 10_000
 
@@ -48,7 +48,7 @@ def bayes_point(toy: Toy, softness: float = 0.0) -> np.ndarray:
 
 def support_vector_machine(X: np.ndarray, y: np.ndarray, softness: float = 0.0) -> np.ndarray:
     """The plane of largest margin; on rows of unit length it is the centre of the largest ball inside version space."""
-    return hard_margin(X @ X.T + softness * np.eye(len(y)), y) @ X
+    return (y * hard_margin(Problem(X @ X.T, y, Step(softness=softness), check=False)).alpha) @ X
 
 
 def elongation(toy: Toy) -> float:

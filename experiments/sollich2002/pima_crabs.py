@@ -4,9 +4,12 @@ Pima: Ripley's 200 training and 332 test rows. Crabs: ten random divisions into 
 for it. Inputs are standardised on the training rows. "ARD" is a length scale for each input; "map" and "average" are
 class probabilities at the support vector machine (37) and over the posterior (33). The paper chose C optimally
 without saying how: we show C by evidence, and C with hindsight, the fewest test errors over several, each with the
-kernel that the naive evidence chooses at it. The standard error of Pima is that of 332 test rows; 18.9 % of these is
-no whole number of errors, and what it is a mean of the paper does not say. Evidence is climbed by expectation
-propagation (the paper: by Monte Carlo gradients).
+kernel that the naive evidence chooses at it; and a search for the paper's figure over C and starts of the climb, since
+the authors' own later abstract names several local optima. Both sides see the same 332 test rows of Pima, so what
+counts is on how many of them two machines differ: the standard error is that of a paired comparison, with as many such
+rows as two of our machines by evidence have at different C or starts. 18.9 % of 332 is no whole number of errors, and
+what it is a mean of the paper does not say. Evidence is climbed by expectation propagation (the paper: by Monte Carlo
+gradients).
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ from sollich2002.pima_evidence import climb, kernel, optima, standardised
 DATA = ("pima-ripley", "crabs")
 MINUTES = 1.3
 PAPER = 18.9  # % on Pima
+ONE_ROW = 100 / 332  # a test row, in %
+SENSIBLE = 25.0  # % of errors above which a machine is no rival
 NAIVE = "ARD, naive evidence"
 RIVAL = "SVC by grid + calibration"
 
@@ -83,19 +88,21 @@ def run(size: Size) -> Findings:
     divisions = [("pima-ripley", 0)] + [("crabs", index) for index in range(size.pick(10, 1))]
     found = size.map(measure, [(*one, size.pick((), (NAIVE, "logistic regression"))) for one in divisions])
     choices = size.pick((0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0), (0.5,))
-    by_C = size.map(climb, [(C, 0) for C in choices])
-    starts = range(size.pick(6, 1))
-    climbs = {C: size.map(climb, [(C, start) for start in starts]) for C in size.pick((0.5, 1.0), (0.5,))}
+    starts = range(size.pick(6, 2))
+    searched = size.map(climb, [(C, start) for C in choices for start in starts])
+    every = {C: searched[k * len(starts) : (k + 1) * len(starts)] for k, C in enumerate(choices)}
+    by_C = [every[C][0] for C in choices]
+    climbs = {C: every[C] for C in size.pick((0.5, 1.0), (0.5,))}
+    differing = paired(searched)
     peaks = np.array(size.map(optima, [(line, size.pick(61, 5)) for line in range(size.pick(12, 1))]))
     pima, crabs = found[0], {label: np.array([row[label] for row in found[1:]]) for label in found[0]}
-    rows = len(standardised("pima-ripley", 0).y_test)
 
-    def on_pima(what: str, value: float, why: str = "") -> Number:
-        se = float(np.sqrt(value * (100 - value) / rows))
-        return Number(f"Pima, error in %, {what}", value, PAPER, se, goal="lower", rounding=0.05, why=why)
+    def on_pima(what: str, value: float) -> Number:
+        return Number(f"Pima, error in %, {what}", value, PAPER, differing, goal="lower", rounding=0.05)
 
     figures: list[Number | Statement] = [
-        on_pima(f"{NAIVE}, C with hindsight", min(error for _, error in by_C)),
+        on_pima(f"{NAIVE}, C with hindsight", min(error for _, error, _ in by_C)),
+        nearest(every),
         *(on_pima(label, pima[label][0]) for label in pima if label.startswith("ARD")),
         *(robust(C, found) for C, found in climbs.items()),
         Statement(
@@ -116,16 +123,39 @@ def run(size: Size) -> Findings:
         conditions={"crabs": f"{len(found) - 1} divisions", "grid search": "10 x 10, five folds"},
         details={
             "pima": pima,
-            "log-evidence and error by C": dict(zip(map(str, choices), by_C, strict=True)),
-            "starts": {str(C): found for C, found in climbs.items()},
+            "log-evidence and error by C and start": {str(C): [one[:2] for one in some] for C, some in every.items()},
+            "standard error of a paired comparison, %": differing,
             "local maxima, Laplace and EP": peaks,
         },
     )
 
 
-def robust(C: float, climbs: list[tuple[float, float]]) -> Statement:
+def paired(climbs: list[tuple[float, float, list[bool]]]) -> float:
+    """Standard error in percent of a difference on the same rows: the root of the rows on which two machines differ."""
+    wrong = np.array([one for _, error, one in climbs if error < SENSIBLE] or [climbs[0][2]])
+    between = [float(np.mean(a != b)) for k, a in enumerate(wrong) for b in wrong[:k] if np.any(a != b)]
+    return 100 * float(np.sqrt(np.median(between) / wrong.shape[1])) if between else 0.0
+
+
+def nearest(every: dict[float, list[tuple[float, float, list[bool]]]]) -> Statement:
+    """Is there a C, and a maximum of the evidence, at which the machine errs as the paper's does?"""
+    flat = sorted(
+        (abs(error - PAPER), error, C, k) for C, some in every.items() for k, (_, error, _) in enumerate(some)
+    )
+    off, error, C, start = flat[0]
+    lowest = min(error for _, error, _, _ in flat)
+    return Statement(
+        "Pima, a C and a local maximum of the naive evidence with the paper's error",
+        f"{PAPER} %, C chosen optimally",
+        f"nearest: {error:.1f} % at C = {C:g}, start {start}; lowest {lowest:.1f} %; {len(flat)} climbs",
+        off <= ONE_ROW,
+        why="no C and start of ours has it; inputs, bias and the rule for C are not given in the paper",
+    )
+
+
+def robust(C: float, climbs: list[tuple[float, float, list[bool]]]) -> Statement:
     """Do climbs from several starts end at the same place?"""
-    tops, errors = np.array(climbs).T
+    tops, errors = np.array([one[:2] for one in climbs]).T
     same = int(np.sum(tops > tops.max() - 0.5))
     return Statement(
         f"Climbing the naive evidence on Pima from several starts, C = {C:g}",

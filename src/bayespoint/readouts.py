@@ -26,8 +26,10 @@ __all__ = [
     "bayes_decision",
     "bayes_point",
     "class_probability",
+    "dont_know",
     "entropy",
     "flip_probability",
+    "joint_class_probability",
     "label_log_probability",
     "largest_probabilities",
     "latent",
@@ -35,6 +37,7 @@ __all__ = [
     "monte_carlo_error",
     "mutual_information",
     "vote",
+    "vote_entropy",
 ]
 
 
@@ -185,6 +188,77 @@ def class_probability(posterior: Posterior, new: NewPoints) -> Array:
     return positive
 
 
+def joint_class_probability(posterior: Posterior, new: NewPoints) -> Array:
+    """Probability of the label +1 at a new point that came about as the training rows did: ``<Q(+1)> / <v>``.
+
+    A hinge does not add up to one over the labels; its normalised model has fewer inputs where the latent is near zero
+    (Sollich 12), so that a new input tells something of the function. `class_probability` (33) is for inputs that do
+    not. For normalised likelihoods both are the same.
+
+    Parameters
+    ----------
+    posterior, new
+        As for `latent`.
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Hinge, Problem, readouts
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
+    >>> posterior = EP().infer(Problem(4 * np.eye(2), [1, -1], Hinge(C=2.0)))
+    >>> new = DensePoints([[2.0, 0.0]], [4.0])
+    >>> readouts.joint_class_probability(posterior, new) > readouts.class_probability(posterior, new)
+    array([ True])
+    """
+    up, down = (_mean_likelihood(posterior, new, y) for y in (1.0, -1.0))
+    return up / (up + down)
+
+
+def dont_know(posterior: Posterior, new: NewPoints) -> Array:
+    """Probability ``1 - <v>`` that a new point gets no label at all: what both labels of a hinge leave of one.
+
+    It is the "don't know" class of Sollich, section 2; zero for normalised likelihoods.
+
+    Parameters
+    ----------
+    posterior, new
+        As for `latent`.
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Hinge, Problem, readouts
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
+    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Hinge(C=2.0)))
+    >>> readouts.dont_know(posterior, DensePoints([[0.0, 0.0], [1.0, 0.0]], [1.0, 1.0])).round(2)
+    array([0.39, 0.3 ])
+    """
+    total = _mean_likelihood(posterior, new, 1.0) + _mean_likelihood(posterior, new, -1.0)
+    return np.clip(1 - total, 0.0, 1.0)
+
+
+def _mean_likelihood(posterior: Posterior, new: NewPoints, y: float) -> Array:
+    """``<Q(y)>``, the likelihood of a label averaged over the posterior."""
+    likelihood = posterior.problem.likelihood
+
+    def mean_over_latent(mean: Array, var: Array) -> Array:
+        var = np.maximum(var, np.finfo(float).tiny) * np.ones_like(mean)
+        mass: Array = np.exp(likelihood.site(np.full_like(mean, y), mean, var, np.ones_like(mean))[0])
+        return mass
+
+    return posterior.at(new).expectation(mean_over_latent)
+
+
 def vote(posterior: Posterior, new: NewPoints) -> Array:
     """Share of the posterior's classifiers that put a new point on the positive side: Bayesian transduction (KGS 4).
 
@@ -216,7 +290,9 @@ def vote(posterior: Posterior, new: NewPoints) -> Array:
 
 
 def entropy(posterior: Posterior, new: NewPoints) -> Array:
-    """Entropy of the label of a new point in bits: 1 where the classifier knows nothing (KGS section 4).
+    """Entropy of the label of a new point in bits: 1 where the classifier knows nothing.
+
+    Noise of labels is part of it; `vote_entropy` is without.
 
     Parameters
     ----------
@@ -240,6 +316,37 @@ def entropy(posterior: Posterior, new: NewPoints) -> Array:
     p = class_probability(posterior, new)
     if posterior.problem.n_classes is not None:
         return entr(p).sum(axis=1) / np.log(2)
+    return (entr(p) + entr(1 - p)) / np.log(2)
+
+
+def vote_entropy(posterior: Posterior, new: NewPoints) -> Array:
+    """Entropy in bits of the votes on a new point, ``S(x, z)`` of KGS section 4: how divided the classifiers are.
+
+    Parameters
+    ----------
+    posterior, new
+        As for `latent`.
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+
+    See Also
+    --------
+    entropy : that of the label, noise included; the same for a hard boundary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import Problem, Step, readouts
+    >>> from bayespoint.engines import EP
+    >>> from bayespoint.grams import DensePoints
+    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(noise=0.1)))
+    >>> new = DensePoints([[1.0, 0.0]], [1.0])
+    >>> bool(readouts.vote_entropy(posterior, new) < readouts.entropy(posterior, new))
+    True
+    """
+    p = vote(posterior, new)
     return (entr(p) + entr(1 - p)) / np.log(2)
 
 

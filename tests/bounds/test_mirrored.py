@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem, Step
-from bayespoint.bounds import bayes_bound, mirrored_problem
+from bayespoint.bounds import bayes_bound, mirrored, mirrored_problem, symmetric_centre
 from bayespoint.engines import EP, Billiard
 from bayespoint.evidence import log_evidence
 from bayespoint.exceptions import InvalidProblemError
@@ -165,14 +165,65 @@ def test_the_centre_of_mass_has_more_symmetric_volume_than_the_largest_sphere(ve
     assert bounds[0] < bounds[1]
 
 
+# -- soft boundaries ---------------------------------------------------------------------------------------------
+
+
+def test_a_soft_boundary_is_mirrored_on_what_its_walls_see(three_dimensions):
+    """The same as a hard boundary on K + softness I, by its dense Gram matrix."""
+    X, y, w = three_dimensions
+    alpha, gram = weights_of(X, w), X @ X.T
+    soft = mirrored_problem(Problem(gram, y, Step(softness=0.3)), alpha)
+    hard = mirrored_problem(Problem(gram + 0.3 * np.eye(9), y, Step()), alpha)
+    np.testing.assert_allclose(soft.dense, hard.dense, atol=1e-10)
+    assert soft.likelihood == Step()
+
+
+# -- the largest symmetric part ------------------------------------------------------------------------------------
+
+
+def test_the_largest_symmetric_part_by_search(three_dimensions):
+    """No direction of version space has a larger one; the centre of mass has a smaller one."""
+    X, y, _ = three_dimensions
+    problem = Problem(X @ X.T, y, Step())
+
+    def volume(v):
+        return EP().infer(mirrored_problem(problem, weights_of(X, v))).log_evidence
+
+    best = unit(symmetric_centre(problem) @ X)
+    tried = unit(Billiard(draws=150).infer(problem, rng=0).latents.reshape(-1, 9)[::15] @ np.linalg.pinv(X).T)
+    assert volume(best) >= max(volume(v) for v in tried)
+    around = [unit(best + 0.02 * step) for step in np.vstack([np.eye(3), -np.eye(3)])]
+    assert volume(best) > max(volume(v) for v in around) + 1e-6
+    centre = unit(EP().infer(problem).mean @ np.linalg.pinv(X).T)
+    assert volume(best) > volume(centre)
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.2])
+def test_its_slope_is_that_of_finite_differences(softness, rng):
+    X = rng.normal(size=(8, 4))
+    problem = Problem(X @ X.T, np.sign(X[:, 0]), Step(softness=softness))
+    factor = problem.whitened().whole_factor
+    w = factor.T @ EP().infer(problem).alpha + 0.01 * rng.normal(size=factor.shape[1])
+    _, slope = mirrored._minus_log_volume(w, factor, problem.y)
+    for step in 1e-4 * rng.normal(size=(3, len(w))):
+        up, down = (mirrored._minus_log_volume(w + sign * step, factor, problem.y)[0] for sign in (1, -1))
+        assert (up - down) / 2 == pytest.approx(slope @ step, rel=1e-3, abs=1e-8)
+
+
+def test_the_centre_of_a_soft_boundary(three_dimensions):
+    X, y, _ = three_dimensions
+    problem = Problem(X @ X.T, y, Step(softness=0.3))
+    alpha, other = symmetric_centre(problem), EP().infer(problem).alpha
+    volumes = [EP().infer(mirrored_problem(problem, a)).log_evidence for a in (alpha, other)]
+    assert volumes[0] >= volumes[1] - 1e-6
+
+
 # -- refusals -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("likelihood", [Step(0.0, 0.5), Step(0.1), Step(0.1, 0.5), Hinge(1.0)], ids=str)
-def test_only_a_hard_boundary_has_a_version_space(likelihood):
-    with pytest.raises(
-        InvalidProblemError, match=r"^Only the hard boundary of Step\(\) has a version space, got .*\.$"
-    ):
+@pytest.mark.parametrize("likelihood", [Step(0.1), Step(0.1, 0.5), Hinge(1.0)], ids=str)
+def test_only_a_boundary_without_noise_has_a_version_space(likelihood):
+    with pytest.raises(InvalidProblemError, match=r"^Only a step without label noise has a version space, got .*\.$"):
         mirrored_problem(Problem(np.eye(2), [1, -1], likelihood), [1.0, -1.0])
 
 

@@ -7,15 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
+from bayespoint import Problem, Step
 from bayespoint.bounds import (
+    ball_bound,
     bayes_bound,
     cap_bound,
     linear_svm_bound,
+    log_ball_ratio,
     log_cap_ratio,
     margin_bound,
     seeger_bound,
     subset_bound,
 )
+from bayespoint.engines.svm import hard_margin
 
 margins = st.floats(-6, 0).map(lambda x: 10.0**x)
 dimensions = st.integers(2, 10_000)
@@ -23,9 +27,9 @@ sizes = st.integers(1, 10**6)
 risks = st.floats(1e-12, 0.999)
 
 
-def log_ratio_by_quadrature(margin, dimension):
+def log_ratio_by_quadrature(psi, dimension):
     """Lemma 1 with the integrand divided by its value at the edge, on panels that halve towards it."""
-    psi, power = 2 * asin(margin / 2), dimension - 2
+    power = dimension - 2
     nodes, weights = np.polynomial.legendre.leggauss(40)
     edges = psi * (1 - np.r_[1.0, 0.5 ** np.arange(1, 40), 0.0])
     centre, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
@@ -44,7 +48,9 @@ def test_the_cap_on_a_circle_is_an_angle_and_on_a_sphere_a_height(margin):
 @pytest.mark.parametrize("margin", [1e-6, 1e-3, 0.1, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("dimension", [2, 3, 4, 5, 10, 101, 1000, 10_000])
 def test_the_cap_ratio_is_that_of_quadrature(margin, dimension):
-    assert log_cap_ratio(margin, dimension) == pytest.approx(log_ratio_by_quadrature(margin, dimension), rel=1e-12)
+    assert log_cap_ratio(margin, dimension) == pytest.approx(
+        log_ratio_by_quadrature(2 * asin(margin / 2), dimension), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("k", [1, 2, 10, 50])
@@ -138,3 +144,32 @@ def test_volume_bounds_are_monotone_and_weaker_than_seeger(log_volume, log_volum
     assert base <= subset_bound(log_volume2, n, delta).value * (1 + 1e-14)
     assert base <= subset_bound(log_volume, n, delta2).value * (1 + 1e-14)
     assert seeger_bound(0.0, -log_volume, n, delta).value <= base
+
+
+@pytest.mark.parametrize("margin", [1e-3, 0.1, 0.5, 0.9, 0.999, 1.0])
+@pytest.mark.parametrize("dimension", [2, 3, 10, 500, 20_000])
+def test_the_largest_ball_is_that_of_quadrature(margin, dimension):
+    """Its angle is arcsin(margin)."""
+    expected = log_ratio_by_quadrature(asin(margin), dimension)
+    assert log_ball_ratio(margin, dimension) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("dimension", [3, 50])
+def test_the_largest_ball_touches_the_nearest_wall_and_no_more(dimension, rng):
+    """Directions inside the ball are in version space, some just outside are not; the report's chord is inside it."""
+    X = rng.normal(size=(30, dimension))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    w = rng.normal(size=dimension)
+    y = np.sign(X @ w)
+    problem = Problem(X @ X.T, y, Step())
+    machine = (y * hard_margin(problem).alpha) @ X
+    machine /= np.linalg.norm(machine)
+    margin = float(np.min(y * (X @ machine)))
+    nearest = (y[:, None] * X)[np.argmin(y * (X @ machine))]
+    towards = -(nearest - margin * machine)
+    towards /= np.linalg.norm(towards)
+    for angle, inside in ((asin(margin) * 0.999, True), (asin(margin) * 1.001, False)):
+        assert bool(np.all(y * (X @ (np.cos(angle) * machine + np.sin(angle) * towards)) > 0)) is inside
+    assert 2 * asin(margin / 2) < asin(margin)  # the angle of a chord as long as the margin
+    assert log_ball_ratio(margin, dimension) < log_cap_ratio(margin, dimension)
+    assert ball_bound(margin, dimension, 1000, 0.05).value < cap_bound(margin, dimension, 1000, 0.05).value

@@ -25,6 +25,7 @@ from bayespoint.engines import (
 )
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import LowRank, NaturalGaussian
+from bayespoint.likelihoods import SquaredHinge
 from grams import GRAMS, SIZE, WEIGHTS, at_new, dense_problem_of, new_points, problem_of, spanned
 
 LIKELIHOODS = {
@@ -34,6 +35,7 @@ LIKELIHOODS = {
     "soft noise": Step(0.1, 0.5),
     "hinge": Hinge(2.0),
     "logistic": Logistic(2.0),
+    "squared hinge": SquaredHinge(2.0),
 }
 ENGINES = {
     "EP": EP(),
@@ -47,15 +49,15 @@ ENGINES = {
     "Perceptrons": Perceptrons(permutations=50),
 }
 TABLE = {  # columns in the order of LIKELIHOODS
-    "EP": [True, True, True, True, True, True],
-    "Billiard": [True, True, True, True, True, False],
-    "EllipticalSlice": [True, True, True, True, True, True],
-    "GibbsSampler": [True, True, True, True, False, False],
-    "ClassicBilliard": [True, False, True, False, False, False],
-    "Corners": [True, False, True, False, False, False],
-    "Laplace": [False, False, False, False, True, False],
-    "Margin": [True, False, False, False, False, False],
-    "Perceptrons": [True, False, True, False, False, False],
+    "EP": [True, True, True, True, True, True, True],
+    "Billiard": [True, True, True, True, True, False, False],
+    "EllipticalSlice": [True, True, True, True, True, True, True],
+    "GibbsSampler": [True, True, True, True, False, False, False],
+    "ClassicBilliard": [True, False, True, False, False, False, False],
+    "Corners": [True, False, True, False, False, False, False],
+    "Laplace": [False, False, False, False, True, False, True],
+    "Margin": [True, False, False, False, False, False, False],
+    "Perceptrons": [True, False, True, False, False, False, False],
 }
 CHOICES = {"hard": Choice(), "noise": Choice(0.1), "soft": Choice(0.0, 0.5), "soft noise": Choice(0.1, 0.5)}
 CLASSES = {  # class numbers instead of signs, columns in the order of CHOICES; engines that are not here take none

@@ -445,6 +445,15 @@ def test_a_flight_that_never_ends_is_given_up(rng):
         Billiard(draws=50, max_events=2).infer(problem_of(Step(), rng, size=60), rng=0)
 
 
+def test_a_chain_of_endless_flights_is_given_up():
+    """Steep hinges that are at odds keep the ball between them, 27,000 kinks a flight: a bound on all of them holds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4))
+    problem = Problem(X @ X.T + 1, np.where(X[:, 0] + 0.5 * rng.normal(size=20) > 0, 1, -1), Hinge(1e4))
+    with pytest.raises(InvalidProblemError, match=r"^The chain was given up after 64 of 100 flights, .*max_events\.$"):
+        Billiard(draws=100, chains=1, warmup=0).infer(problem, rng=0)
+
+
 def test_an_unknown_likelihood_is_refused(rng):
     with pytest.raises(
         InvalidProblemError, match=r"^Billiard samples Step, Choice and Hinge likelihoods, not Logistic\(C=1"

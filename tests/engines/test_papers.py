@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, ClassicBilliard, Corners, GibbsSampler, classic_billiard
+from bayespoint.engines.svm import hard_margin
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 
 
@@ -95,13 +96,13 @@ def test_gibbs_refuses_hinges_and_soft_weights(rng):
 
 @pytest.mark.parametrize("size", [20, 50])
 @pytest.mark.parametrize("likelihood", [Step(), Step(softness=0.2)], ids=str)
-def test_the_classic_billiard_finds_the_bayes_point(size, likelihood, rng, seed):
+def test_the_classic_billiard_comes_close_to_the_bayes_point(size, likelihood, rng, seed):
     problem = problem_of(size, likelihood, rng)
-    classic = ClassicBilliard(tolerance=1e-3).infer(problem, rng=seed)
+    classic = ClassicBilliard().infer(problem, rng=seed)
     exact = Billiard(draws=4000).infer(problem, rng=seed)
     assert cosine(problem, classic, exact) > 0.99
-    ratio = np.linalg.norm(classic.mean) / np.linalg.norm(exact.mean)
-    assert 0.9 < ratio < 1.1  # scaled to the mean of a Gaussian draw
+    # and no closer, however long it flies: after an escape it favours where the rows lie, so that it spreads too little
+    assert 1.2 < np.linalg.norm(classic.mean) / np.linalg.norm(exact.mean) < 2.0
 
 
 @pytest.mark.processor
@@ -112,6 +113,96 @@ def test_the_classic_billiard_is_fixed_by_its_seed(rng):
     np.testing.assert_array_equal(one.coordinates, two.coordinates)
     np.testing.assert_array_equal(one.centre, two.centre)
     assert not np.array_equal(one.centre, other.centre)
+
+
+def normalised(coefficients, gram):
+    """By equation (20)."""
+    return coefficients / np.sqrt(coefficients @ gram @ coefficients)
+
+
+def rho_as_printed(p, mu):
+    rho_1 = mu * np.sqrt(-(mu**2 - mu**2 * p - 2) / (p + 1))
+    return rho_1, -rho_1 * p - (mu**2 * (1 - p) - 1)
+
+
+def random_beta(rng, gram, y, c):
+    """Random coefficients that fulfil (22), y_c <v, x_c> > 0, at the wall last hit."""
+    beta = normalised(rng.standard_normal(len(y)), gram)
+    return beta if c is None or y[c] * (gram[c] @ beta) > 0 else -beta
+
+
+def algorithm_2(gram, y, gamma, rng, tol, tau_max, max_bounces):
+    """As printed, in dual variables and at O(m^2) a bounce; `c` is left out where the ball just comes from it."""
+    m, c = len(y), None
+    gamma, alpha = normalised(gamma, gram), np.zeros(m)
+    beta = random_beta(rng, gram, y, None)
+    total = longest = 0.0
+    p_min, rho, bounces = 1.0, 1.0, 0
+    while rho > tol and bounces < max_bounces:
+        while True:
+            d, nu = gram @ gamma, gram @ beta
+            tau = np.where(np.arange(m) == c, np.inf, -d / nu)
+            tau[tau <= 0] = np.inf
+            hit = int(np.argmin(tau))
+            if tau[hit] < tau_max:
+                break
+            beta = random_beta(rng, gram, y, c)
+        c = hit
+        moved = normalised(gamma + tau[c] * beta, gram)
+        beta = beta.copy()
+        beta[c] -= 2 * nu[c] / gram[c, c]
+        zeta = normalised(gamma + moved, gram)
+        xi = np.sqrt((gamma - moved) @ gram @ (gamma - moved))
+        p = zeta @ gram @ alpha
+        rho_1, rho_2 = rho_as_printed(p, total / (total + xi))
+        alpha = rho_1 * alpha + rho_2 * zeta
+        p_min, longest, total, gamma = min(p, p_min), max(xi, longest), total + xi, moved
+        rho = rho_as_printed(p_min, total / (total + longest))[1]
+        bounces += 1
+    return alpha, bounces, rho
+
+
+@pytest.mark.parametrize("start", ["svm", "perceptron"])
+@pytest.mark.parametrize("softness", [0.0, 0.3])
+@pytest.mark.parametrize("tau_max", [1e3, 1.0])
+def test_the_classic_billiard_is_the_printed_one(start, softness, tau_max, rng):
+    """The same random coefficients lead both the same way: from an escape, too, of which a low limit has many."""
+    problem = problem_of(8, Step(softness=softness), rng)
+    gram, y = problem.dense + softness * np.eye(8), problem.y
+    if start == "svm":
+        first = y * hard_margin(problem).alpha
+    else:
+        first = np.zeros(8)
+        while np.any(y * (gram @ first) <= 0):
+            for i in range(8):  # scan by scan, as Algorithm 1 does
+                first[i] += y[i] * (y[i] * (gram[i] @ first) <= 0)
+    alpha, bounces, rho = algorithm_2(gram, y, first, np.random.default_rng(5), 0.03, tau_max, 1000)
+    found = ClassicBilliard(0.03, start=start, tau_max=tau_max).infer(problem, np.random.default_rng(5))
+    assert found.info["bounces"] == bounces > 50
+    assert found.info["rho_2"] == pytest.approx(rho, rel=1e-6)
+    assert found.info["escapes"] > 20
+    white = problem.whitened()
+    centre = white.latents(np.r_[found.centre, np.zeros(white.dimension - white.rank)])
+    printed = problem.dense @ alpha  # the function; noise of a soft boundary belongs to its walls
+    np.testing.assert_allclose(centre / np.linalg.norm(centre), printed / np.linalg.norm(printed), atol=1e-7)
+
+
+def test_random_coefficients_favour_where_the_rows_lie():
+    """Isotropic directions would have equal shares of both features."""
+    X = np.array([[1.0, 0.01], [1.0, -0.01]])
+    directions = [classic_billiard._random_direction(wall_of(X), -1, np.random.default_rng(k))[0] for k in range(50)]
+    assert np.mean(np.square(directions), axis=0)[0] > 0.9
+
+
+def wall_of(X):
+    return classic_billiard._Walls(X @ X.T, np.array([1.0, 1.0]), X, np.empty(0))
+
+
+def test_tolerance_and_bounces_of_the_paper_contradict_each_other(rng):
+    """About 1,000 bounces at a TOL of about 1e-4: rho_2 is a hundred times that."""
+    with pytest.warns(InferenceWarning, match="raise max_bounces"):
+        info = ClassicBilliard(1e-4, max_bounces=1000).infer(problem_of(60, Step(), rng), rng=0).info
+    assert 0.003 < info["rho_2"] < 0.03
 
 
 def test_the_ball_stays_in_version_space(rng):
@@ -133,16 +224,19 @@ def test_a_ball_out_of_bounces_says_so(rng):
     with pytest.warns(InferenceWarning, match=r"^The billiard stopped after 50 bounces .* raise max_bounces\.$"):
         posterior = ClassicBilliard(max_bounces=50).infer(problem_of(15, Step(), rng), rng=0)
     assert posterior.info["bounces"] == 50
-    assert posterior.info["rho_2"] > 1e-4
+    assert posterior.info["rho_2"] > 1e-3
 
 
 def test_escapes_are_counted(rng):
     engine = ClassicBilliard(tolerance=1e-3)
     few_walls = engine.infer(problem_of(2, Step(), rng), rng=0).info
     assert few_walls["escapes"] > 0
-    patient = ClassicBilliard(tolerance=1e-3, tau_max=1e-2)
-    impatient = patient.infer(problem_of(20, Step(), np.random.default_rng(3)), rng=0).info
-    assert impatient["escapes"] > engine.infer(problem_of(20, Step(), np.random.default_rng(3)), rng=0).info["escapes"]
+    impatient = ClassicBilliard(tolerance=1e-3, tau_max=1.0)
+    shares = []
+    for one in (engine, impatient):
+        info = one.infer(problem_of(20, Step(), np.random.default_rng(3)), rng=0).info
+        shares.append(info["escapes"] / info["bounces"])
+    assert shares[1] > 1.2 * shares[0]
 
 
 LONELY = {
@@ -162,7 +256,7 @@ def test_a_single_wall_is_no_room_for_a_billiard(name):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"draws": 0}, {"max_bounces": 0}, {"tolerance": 0.0}, {"tau_max": 0.0}, {"tau_max": np.nan}], ids=str
+    "settings", [{"draws": 0}, {"max_bounces": 0}, {"tolerance": 0.0}, {"tau_max": 0.0}, {"start": "zero"}], ids=str
 )
 def test_the_classic_billiard_refuses_bad_settings(settings):
     with pytest.raises(InvalidProblemError, match=rf"^[^.]*{next(iter(settings))}[^\n]*\.$"):

@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.engines import Billiard, Perceptrons, perceptrons
+from bayespoint.engines.svm import geometric_margin, hard_margin
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from bayespoint.grams import Dense, DensePoints, KernelRows, LowRank, NaturalGaussian
 from bayespoint.grams import _tiles as tile_module
@@ -337,3 +338,15 @@ def test_it_refuses_problems_that_do_not_belong_together():
 def test_it_refuses_bad_settings(settings):
     with pytest.raises(InvalidProblemError, match=rf"^{next(iter(settings))} must be at least [^\n]*\.$"):
         Perceptrons(**settings)
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.5])
+def test_mistakes_stay_below_novikoffs_bound(softness, rng):
+    """(R / gamma)^2 with the longest row and the margin of the support vector machine (BPM 3.2), on the walls."""
+    X = rng.normal(size=(40, 3))
+    problem = Problem(RBF(1.0)(X) + 0.5, np.where(X[:, 0] > 0, 1.0, -1.0), Step(softness=softness))
+    margin = geometric_margin(problem, problem.y * hard_margin(problem).alpha)
+    bound = (problem.diag.max() + softness) / margin**2
+    mistakes = Perceptrons(permutations=50).infer(problem, rng=0).info["mistakes"]
+    assert np.all(mistakes <= bound)
+    assert mistakes.max() > 0.05 * bound

@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 
 from bayespoint import GaussianMarginClassifier
 from bayespoint.bounds import gaussian_divergence, mcallester_bound, seeger_bound
+from bayespoint.engines.margin.hildreth import hildreth as sweep
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import Dense, LowRank
 from bayespoint.uses import BoundSearch, certify
@@ -200,6 +201,19 @@ def test_sweeps_find_the_same(rows):
     sweeps = GaussianMarginClassifier(C=0.3, solver="hildreth", tolerance=1e-5).fit(*rows)
     np.testing.assert_allclose(sweeps.predict_proba(rows[0]), newton.predict_proba(rows[0]), atol=1e-2)
     assert sweeps.gap_ < 1e-5
+
+
+def test_sweeps_over_a_grid_are_made_once(rows, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        "bayespoint.engines.margin.hildreth.hildreth",
+        lambda *args, **options: made.append(args[2]) or sweep(*args, **options),
+    )
+    sweeps = GaussianMarginClassifier(tune="bound", solver="hildreth", tolerance=1e-3).fit(*rows)
+    newton = GaussianMarginClassifier(tune="bound", tolerance=1e-3).fit(*rows)
+    assert (sweeps.eta_, sweeps.C_) == (newton.eta_, newton.C_)
+    assert len(made) == 1
+    assert sweeps.posterior_.engine.solver == "hildreth"
 
 
 def test_divergence_and_bounds_from_the_weights(rows):

@@ -49,8 +49,21 @@ def test_outputs_are_those_of_the_expansion(digits, fitted):
     train, _, X, _ = digits
     posterior = fitted.posterior_[3]
     values = KERNEL(X, train) @ posterior.mean_weights
-    np.testing.assert_allclose(fitted.decision_function(X)[:, 3], values, rtol=1e-3, atol=1e-3 * np.abs(values).max())
     np.testing.assert_allclose(fitted.latent(X).mean[:, 3], values, rtol=1e-3, atol=1e-3 * np.abs(values).max())
+
+
+def test_confidence_is_the_printed_one(digits):
+    """BPM 4.3: f_i(x) = <x, w_i> / (|w_i| |x|), averaged over the classifiers of a class; rows of any length."""
+    train, labels, X, _ = (digits[0] * np.linspace(1, 3, 1000)[:, None], digits[1], digits[2] * 2.0, digits[3])
+    model = classifier(engine=Perceptrons(permutations=3)).fit(train, labels)
+    gram, cross, own = KERNEL(train), KERNEL(X, train), KERNEL.diag(X)
+    for c in (0, 7):
+        alphas = model.posterior_[c].alpha[0]
+        printed = [cross @ a / np.sqrt(a @ gram @ a) / np.sqrt(own) for a in alphas]
+        np.testing.assert_allclose(model.decision_function(X)[:, c], np.mean(printed, axis=0), atol=1e-4)
+    two = classifier(engine=Perceptrons(permutations=3)).fit(train, labels > 4)
+    assert np.abs(two.decision_function(X)).max() <= 1
+    np.testing.assert_array_equal(two.decision_function(X) > 0, two.predict(X))
 
 
 @pytest.mark.processor

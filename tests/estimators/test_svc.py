@@ -189,6 +189,16 @@ def test_a_naive_evidence_that_prefers_a_coin_does_not_have_its_way():
     assert model.log_evidence().value > 40 * np.log(0.5) + 3
 
 
+def test_members_of_an_average_draw_by_their_weights():
+    X, y = np.random.default_rng(0).normal(size=(12, 2)), np.tile([0, 1], 6)
+    engine = Billiard(draws=1000, chains=1, warmup=5)
+    model = BayesianSVC(optimizer="evidence", evidence="naive", average=True, engine=engine, random_state=0).fit(X, y)
+    draws = [member.posterior_.latents.shape[1] for member in model.members_]
+    assert len(draws) > 4
+    assert draws == [max(200, int(np.ceil(1000 * weight))) for weight in model.member_weights_]
+    assert model.posterior_.latents.shape[1] == 1000
+
+
 def test_several_classes_are_raised_to_the_power_of_left_out_labels(rng):
     """Clear clusters: one against the rest, normalised, is too modest."""
     centres = np.array([[0.0, 3.0], [3.0, -2.0], [-3.0, -2.0], [3.0, 3.0]])

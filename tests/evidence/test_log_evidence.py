@@ -44,11 +44,13 @@ def test_expectation_propagation_is_near(likelihood, seed):
     ("problem", "method"),
     [
         (rbf_problem(12, Step()), "bridge"),
-        (rbf_problem(12, Step(0.1)), "bridge"),
+        (rbf_problem(12, Step(0.1)), "billiard"),
+        (rbf_problem(12, Step(0.1), weights=np.linspace(0.5, 3.0, 12)), "billiard"),
+        (rbf_problem(12, Step(0.1, 0.5)), "bridge"),
         (rbf_problem(12, Hinge(2.0)), "bridge"),
         (flat_problem(), "billiard"),
     ],
-    ids=["full rank", "noise", "hinge", "plane"],
+    ids=["full rank", "noise", "noise and weights", "soft noise", "hinge", "plane"],
 )
 def test_auto_says_which_method_it_took(problem, method, seed):
     automatic = log_evidence(problem, seed)
@@ -60,7 +62,7 @@ def test_auto_says_which_method_it_took(problem, method, seed):
 
 def test_auto_passes_by_a_gaussian_that_expectation_propagation_distrusts(seed, monkeypatch):
     monkeypatch.setattr(_paths, "EP", Distrusted)
-    assert log_evidence(rbf_problem(8, Step(0.1)), seed).method == "billiard"
+    assert log_evidence(rbf_problem(8, Step(0.1, 0.5)), seed).method == "billiard"
 
 
 class Distrusted(EP):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, DotProduct
 
-from bayespoint import BayesPointClassifier
+from bayespoint import BayesPointClassifier, readouts
 from bayespoint.engines import Billiard
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import DensePoints
@@ -70,9 +70,34 @@ def test_the_closest_classifier_by_brute_force(data, rng):
     cross = 4.0 * RBF(1.0)(sample, X) + 1.0
     outputs = model.posterior_.at(DensePoints(cross, np.full(300, 5.0))).outputs
     signs = outputs.reshape(-1, 300) > 0
-    vote = model.set_params(decision="vote").predict(sample) == "up"
-    assert found.disagreement <= (signs != vote).mean(axis=1).min() + 1e-9
-    assert found.disagreement <= found.disagreement_of_the_mean
-    assert np.mean((found.predict(sample) == "up") != vote) == pytest.approx(found.disagreement, abs=1e-6)
+    p = readouts.vote(model.posterior_, DensePoints(cross, np.full(300, 5.0)))
+    printed = np.mean(np.where(signs, 1 - p, p), axis=1)  # E_X E_H [h(X) != H(X)] of each draw
+    assert found.disagreement <= printed.min()
+    assert found.disagreement_of_the_vote <= found.disagreement <= found.disagreement_of_the_mean
+    up = found.predict(sample) == "up"
+    assert np.mean(np.where(up, 1 - p, p)) == pytest.approx(found.disagreement, abs=1e-9)
+    assert np.mean(np.minimum(p, 1 - p)) == pytest.approx(found.disagreement_of_the_vote)
     with pytest.raises(InvalidProblemError, match="engine='sample'"):
         closest_classifier(BayesPointClassifier(None, optimizer=None).fit(X, y), sample)
+
+
+def test_the_bayes_point_of_definition_9_in_the_plane(rng):
+    """Classifiers are angles: all of them can be tried. Inputs lie in two clusters: the mean is not best."""
+    X = np.array([[1.0, 0.3], [-0.2, 1.0], [1.0, -0.6]])
+    model = BayesPointClassifier(
+        DotProduct(0.0, "fixed"),
+        optimizer=None,
+        softness=0.0,
+        bias=0.0,
+        engine=Billiard(draws=50, chains=1),
+        random_state=0,
+    ).fit(np.vstack([X, -X]), np.r_[np.ones(3), -np.ones(3)])
+    sample = np.vstack([rng.normal([1.0, -1.7], 0.1, (200, 2)), rng.normal([-1.0, 0.3], 0.2, (200, 2))])
+    found = closest_classifier(model, sample)
+    gram = DotProduct(0.0)
+    p = readouts.vote(model.posterior_, DensePoints(gram(sample, np.vstack([X, -X])), gram.diag(sample)))
+    angles = np.linspace(0, 2 * np.pi, 20_001)
+    up = sample @ np.array([np.cos(angles), np.sin(angles)]) > 0
+    every = np.mean(np.where(up, 1 - p[:, None], p[:, None]), axis=0)
+    assert found.disagreement == pytest.approx(every.min(), abs=2 / 400)
+    assert found.disagreement_of_the_mean > every.min() - 1e-9

@@ -11,7 +11,7 @@ from .centre_of_mass import centre_of_mass_gap
 from .certificates import Certificate, certify, certify_draws
 from .disintegrated import disintegrated_bound
 from .held_out import binomial_bound
-from .mirrored import mirrored_problem
+from .mirrored import mirrored_problem, symmetric_centre
 from .pac_bayes import (
     catoni_bound,
     gaussian_margin_bound,
@@ -23,11 +23,21 @@ from .pac_bayes import (
 )
 from .posteriors import divergence, gibbs_error
 from .relative_entropy import binary_kl, gaussian_divergence, invert_kl
-from .version_space import bayes_bound, cap_bound, linear_svm_bound, log_cap_ratio, margin_bound, subset_bound
+from .version_space import (
+    ball_bound,
+    bayes_bound,
+    cap_bound,
+    linear_svm_bound,
+    log_ball_ratio,
+    log_cap_ratio,
+    margin_bound,
+    subset_bound,
+)
 
 __all__ = [
     "Bound",
     "Certificate",
+    "ball_bound",
     "bayes_bound",
     "binary_kl",
     "binomial_bound",
@@ -44,6 +54,7 @@ __all__ = [
     "gibbs_error",
     "invert_kl",
     "linear_svm_bound",
+    "log_ball_ratio",
     "log_cap_ratio",
     "majority_vote_bound",
     "margin_bound",
@@ -52,4 +63,5 @@ __all__ = [
     "mirrored_problem",
     "seeger_bound",
     "subset_bound",
+    "symmetric_centre",
 ]

@@ -5,13 +5,22 @@ from __future__ import annotations
 from math import e, log, log2
 
 import numpy as np
-from scipy.special import betaln
+from scipy.special import betainc, betaln
 
 from ._bound import Bound
 from ._checks import check, check_count, check_margin, check_sample, not_negative
 from .pac_bayes import majority_vote_bound
 
-__all__ = ["bayes_bound", "cap_bound", "linear_svm_bound", "log_cap_ratio", "margin_bound", "subset_bound"]
+__all__ = [
+    "ball_bound",
+    "bayes_bound",
+    "cap_bound",
+    "linear_svm_bound",
+    "log_ball_ratio",
+    "log_cap_ratio",
+    "margin_bound",
+    "subset_bound",
+]
 
 
 def margin_bound(margin: float, n: int, delta: float, radius: float = 1.0) -> Bound:
@@ -170,7 +179,8 @@ def log_cap_ratio(margin: float, dimension: int) -> float:
     The cap ends at the angle ``psi = arccos(1 - margin**2 / 2)``, and its share of the sphere is
     ``int_0^psi sin^(n-2) / int_0^pi sin^(n-2)`` (the report prints 2 pi for pi). That is half a regularised incomplete
     beta function, ``I_x((n-1)/2, 1/2) / 2`` at ``x = sin^2 psi <= 3/4``, here by its series of positive terms and in
-    logarithms.
+    logarithms. A chord of the margin lies inside the largest ball of version space, whose angle is ``arcsin(margin)``:
+    `log_ball_ratio` has that one.
 
     Examples
     --------
@@ -185,17 +195,82 @@ def log_cap_ratio(margin: float, dimension: int) -> float:
     """
     check_margin(margin)
     check_count("dimension", dimension, 2)
-    a = (dimension - 1) / 2
     half = margin / 2
-    log_x = 2 * log(margin) + np.log1p(-half * half)
-    k = np.arange(140)  # x**140 is below rounding
-    series = 1 + np.cumprod(np.exp(log_x) * (a + 0.5 + k) / (a + 1 + k)).sum()
-    log_incomplete_beta = a * log_x + np.log1p(-2 * half * half) - log(a) - betaln(a, 0.5) + np.log(series)
+    log_squared_sine = 2 * log(margin) + np.log1p(-half * half)
+    return _log_ratio(log_squared_sine, np.log1p(-2 * half * half), dimension)
+
+
+def log_ball_ratio(margin: float, dimension: int) -> float:
+    """Natural logarithm of the sphere's surface over that of the largest ball inside version space.
+
+    A unit vector of margin gamma on rows of unit length is at an angle of ``arcsin(gamma)`` from the nearest wall. The
+    report has a ball of chord gamma (`log_cap_ratio`), which is the smaller one.
+
+    Parameters
+    ----------
+    margin, dimension
+        As for `linear_svm_bound`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    A margin of one half is an angle of 30 degrees to each side, a sixth of the circle; a margin of one is a half-space.
+
+    >>> import numpy as np
+    >>> from bayespoint.bounds import log_ball_ratio, log_cap_ratio
+    >>> np.exp([log_ball_ratio(0.5, 2), log_ball_ratio(1.0, 3)]).round(9)
+    array([6., 2.])
+    >>> round(log_cap_ratio(0.1, 1000) - log_ball_ratio(0.1, 1000), 3)  # nats that the chord gives away
+    1.25
+    """
+    check_margin(margin)
+    check_count("dimension", dimension, 2)
+    with np.errstate(divide="ignore"):  # a margin of one has a cosine of zero
+        return _log_ratio(2 * log(margin), 0.5 * float(np.log1p(-margin * margin)), dimension)
+
+
+def _log_ratio(log_squared_sine: float, log_cosine: float, dimension: int) -> float:
+    """Of the sphere to a cap of at most 90 degrees: minus the logarithm of half an incomplete beta function."""
+    a, x = (dimension - 1) / 2, float(np.exp(log_squared_sine))
+    if x > 0.75 and (value := float(betainc(a, 0.5, min(x, 1.0)))) > 1e-200:
+        return float(log(2) - log(value))
+    terms = 140 if x <= 0.75 else int(40 / -log_squared_sine)  # x**terms is below rounding
+    k = np.arange(terms)
+    series = 1 + np.cumprod(x * (a + 0.5 + k) / (a + 1 + k)).sum()
+    log_incomplete_beta = a * log_squared_sine + log_cosine - log(a) - betaln(a, 0.5) + np.log(series)
     return float(log(2) - log_incomplete_beta)
 
 
+def ball_bound(margin: float, dimension: int, n: int, delta: float) -> Bound:
+    """Error of a consistent hyperplane from the largest ball around it inside version space (TR 99-11 Theorem 3).
+
+    Parameters
+    ----------
+    margin, dimension, n, delta
+        As for `linear_svm_bound`.
+
+    Returns
+    -------
+    Bound
+        `bayes_bound` at minus `log_ball_ratio`: never above `cap_bound`, whose ball is that of the report's Lemma 1.
+
+    Examples
+    --------
+    >>> from bayespoint.bounds import ball_bound, cap_bound
+    >>> sizes = {"dimension": 100, "n": 10_000, "delta": 0.05}
+    >>> round(ball_bound(0.5, **sizes).value, 4), round(cap_bound(0.5, **sizes).value, 4)
+    (0.0188, 0.0195)
+    """
+    return bayes_bound(-log_ball_ratio(margin, dimension), n, delta)
+
+
 def cap_bound(margin: float, dimension: int, n: int, delta: float) -> Bound:
-    """Error of a consistent hyperplane from the exact volume of the ball around it (TR 99-11 Theorem 3, Lemma 1).
+    """Error of a consistent hyperplane from the exact volume of a ball around it (TR 99-11 Theorem 3, Lemma 1).
+
+    The ball is the report's, of chord `margin`; `ball_bound` takes the largest one.
 
     Parameters
     ----------

@@ -49,6 +49,11 @@ class ChoiceWalls(NamedTuple):
     floor: float  # potential that no flight changes, of labels at odds at one place
 
     @property
+    def remedy(self) -> str:
+        """What helps where walls are too many."""
+        return Choice.remedy
+
+    @property
     def diag(self) -> Array:
         """Prior variance of what the walls see of each latent."""
         diag: Array = np.diagonal(self.gram) + self.own
@@ -98,7 +103,7 @@ class ChoiceWalls(NamedTuple):
         if _fly(walls, position, velocity.reshape(size, *shape), flight, max_events, (impulse, potential, events)):
             raise InvalidProblemError(
                 f"A flight met more than {max_events} walls and was given up: the posterior is too thin for the "
-                f"rounding of this Gram matrix; {Choice.remedy}."
+                f"rounding of this Gram matrix; {self.remedy}."
             )
         return impulse.reshape(velocity.shape), potential, events
 

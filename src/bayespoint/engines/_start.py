@@ -16,7 +16,7 @@ from ..problem import Problem
 from ._choice_start import starting_choice
 from ._walls import gram_of_walls
 
-__all__ = ["coordinates_of", "start_of", "starting_position"]
+__all__ = ["coordinates_of", "perceptron_position", "start_of", "starting_position"]
 
 
 def start_of(problem: Problem, latents: Array | None = None) -> tuple[Whitened | Stacked, Array]:
@@ -67,12 +67,19 @@ def _with_noise(problem: Problem, white: Whitened, coordinates: Array) -> Array:
     return np.r_[coordinates, np.divide(wanted, root, out=np.zeros_like(f), where=root > 0)]
 
 
-def _search(problem: Problem, white: Whitened) -> Array:
+def perceptron_position(problem: Problem, white: Whitened) -> Array | None:
+    """Coordinates of a perceptron that separates the labels of the walls, or None where it takes too many mistakes."""
     steps = np.zeros(problem.size)
-    if _perceptron(gram_of_walls(problem), problem.y, np.zeros(problem.size), steps, 20 * problem.size):
-        position = white.pull(steps)
-        if _separates(problem, white, position):
-            return position
+    if not _perceptron(gram_of_walls(problem), problem.y, np.zeros(problem.size), steps, 20 * problem.size):
+        return None
+    position = white.pull(steps)
+    return position if _separates(problem, white, position) else None
+
+
+def _search(problem: Problem, white: Whitened) -> Array:
+    position = perceptron_position(problem, white)
+    if position is not None:
+        return position
     for coordinates in _candidates(problem, white):
         position = _with_noise(problem, white, coordinates)
         if _separates(problem, white, position):

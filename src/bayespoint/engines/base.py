@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any, ClassVar
 
 from joblib import delayed
@@ -12,7 +13,9 @@ from .._core.random import as_generator
 from ..exceptions import InvalidProblemError
 from ..problem import Problem
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "draws_of_share"]
+
+_FEWEST = 200  # draws of a chain: enough to tell whether it mixed
 
 
 class Engine:
@@ -86,5 +89,14 @@ class Engine:
         work = zip(problems, streams, options, strict=True)
         return in_parallel((delayed(self.infer)(problem, stream, **option) for problem, stream, option in work), n_jobs)
 
+    def for_share(self, share: float) -> Engine:
+        """The same for one of several models that are mixed with weights: samplers draw in proportion to its weight."""
+        return self
+
     def announce(self, n: int) -> None:
         """Refuse, or warn of, what a problem of n rows would take, before any work is done."""
+
+
+def draws_of_share(draws: int, share: float) -> int:
+    """Draws for a model of that weight in a mixture that has as many draws in all."""
+    return min(draws, max(_FEWEST, ceil(share * draws)))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,12 +43,14 @@ from ._choice_walls import ChoiceWalls
 from ._draws import sampled_posterior
 from ._start import start_of
 from ._walls import KINDS_WITH_WALLS, energy_of_walls, gram_of_walls, same_walls
-from .base import Engine
+from .base import Engine, draws_of_share
 
 __all__ = ["Billiard"]
 
 _BATCH = 64  # flights whose refreshes share a matrix product
 _TINY = 1e-200
+_USUAL = 0.01  # of the most events of a flight, what they may be on average of up to so many rows:
+_FEW_ROWS = 100
 _SECONDS = 2e-9  # of a flight, a row and an event, of which there is about one for every other row
 _LONG = 20  # minutes from which a user is told beforehand
 
@@ -68,7 +70,8 @@ class Billiard(Engine):
     flight : float, default=pi/2
         Length of a flight, between 0 and pi; pi/2 is a fresh draw where there are no events.
     max_events : int, default=1_000_000
-        Events after which a single flight is given up as stuck.
+        Events after which a single flight is given up as stuck. A chain is given up when its flights come to more than
+        a hundredth of that on average; of more than 100 rows, to more than a ten-thousandth a row.
     n_jobs : int or None, default=None
         Chains run at the same time; the draws do not depend on it.
 
@@ -101,6 +104,10 @@ class Billiard(Engine):
         check_at_least(self, draws=1, chains=1, warmup=0, max_events=1)
         if not 0 < self.flight < pi:
             raise InvalidProblemError(f"flight must lie between 0 and pi, got {self.flight!r}.")
+
+    def for_share(self, share: float) -> Billiard:
+        """See `Engine.for_share`."""
+        return replace(self, draws=draws_of_share(self.draws, share))
 
     def infer(self, problem: Problem, rng: Any = None, *, start: Array | None = None) -> Any:
         """Draws from the posterior of `problem`.
@@ -174,6 +181,11 @@ class Walls(NamedTuple):
         """Whether these are slopes rather than steps."""
         return self.loop is _fly_hinges
 
+    @property
+    def remedy(self) -> str:
+        """What helps where walls are too many."""
+        return (Hinge if self.is_hinge else Step).remedy
+
     def fly(self, theta: Array, velocity: Array, flight: float, max_events: int) -> tuple[Array, Array, Any]:
         """One flight for each row of `velocity`; `theta` ends at the last position.
 
@@ -187,7 +199,7 @@ class Walls(NamedTuple):
         if self.loop(walls, theta, velocity, turn, max_events, (impulse, potential, events)):
             raise InvalidProblemError(
                 f"A flight met more than {max_events} walls and was given up: the posterior is too thin for the "
-                f"rounding of this Gram matrix; {(Hinge if self.is_hinge else Step).remedy}."
+                f"rounding of this Gram matrix; {self.remedy}."
             )
         return impulse, potential, events
 
@@ -269,7 +281,8 @@ def _run_chain(
     """One chain. It returns all it has to say, for it may run where no memory is shared."""
     total = engine.warmup + engine.draws
     kept = np.empty((engine.draws, white.rank))
-    events, drift = 0, 0.0
+    events, drift, spent = 0, 0.0, 0
+    most = _USUAL * engine.max_events * total * max(1.0, len(walls.diag) / _FEW_ROWS)
     with blas_threads_for(len(walls.diag)):  # of the process it runs in
         for first, batch in flights(engine, walls, white, origin, rng, total):
             skip = max(engine.warmup - first, 0)
@@ -277,6 +290,13 @@ def _run_chain(
             kept[max(first - engine.warmup, 0) : last] = white.function(batch.positions[skip:])
             events += int(batch.events[skip:].sum())
             drift = max(drift, batch.drift)
+            spent += int(batch.events.sum())
+            flown = first + len(batch.positions)
+            if spent > most and flown < total:
+                raise InvalidProblemError(
+                    f"The chain was given up after {flown} of {total} flights, which met {spent // flown:,} walls "
+                    f"each: {walls.remedy}, use EP or EllipticalSlice, or raise max_events."
+                )
     return Chain(kept, events, drift)
 
 

@@ -7,7 +7,7 @@ and draws are nearly independent (Murray, Adams & MacKay 2010; the Gaussian need
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..grams.whitening import Whitened
 from ..posteriors import SampledPosterior
 from ..problem import Problem
 from ._start import starting_position
-from .base import Engine
+from .base import Engine, draws_of_share
 from .ep.engine import EP
 
 __all__ = ["EllipticalSlice"]
@@ -65,6 +65,10 @@ class EllipticalSlice(Engine):
 
     def __post_init__(self) -> None:
         check_at_least(self, draws=1, chains=1, warmup=0)
+
+    def for_share(self, share: float) -> EllipticalSlice:
+        """See `Engine.for_share`."""
+        return replace(self, draws=draws_of_share(self.draws, share))
 
     def infer(self, problem: Problem, rng: Any = None, *, start: None = None) -> SampledPosterior:
         """Draws from the posterior of `problem`; see `Billiard.infer`."""

@@ -1,13 +1,13 @@
 """The generalised Laplace approximation around the support vector machine.
 
 Marginal rows sit on the kink of the hinge; their share of the curvature is ``2 pi [alpha (C - alpha) / C]^2``
-(Sollich 31, 32).
+(Sollich 31, 32). Around the machine with quadratic slack it is the ordinary one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, lstsq
@@ -17,7 +17,7 @@ from .._core.settings import check_at_least
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..grams.gram import above_rounding, conditioned_on
-from ..likelihoods import Hinge
+from ..likelihoods import Hinge, SquaredHinge
 from ..posteriors import EvidenceGradient, GaussianPosterior
 from ..problem import Problem
 from .base import Engine
@@ -53,7 +53,7 @@ class Laplace(Engine):
     tolerance: float = 1e-10
     max_rounds: int = 200
 
-    takes: ClassVar[frozenset[str]] = frozenset({"hinge"})
+    takes: ClassVar[frozenset[str]] = frozenset({"hinge", "squared hinge"})
     refusal: ClassVar[str] = "A support vector machine has a hinge, not {}: use Hinge(C)."
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class Laplace(Engine):
         Parameters
         ----------
         problem : Problem
-            With a `Hinge` likelihood.
+            With a `Hinge` or `SquaredHinge` likelihood.
         rng : ignored
             Deterministic; every engine takes a source of randomness.
         start : GaussianPosterior, optional
@@ -83,30 +83,33 @@ class Laplace(Engine):
             return _posterior(problem, found, self)
 
 
+class _Peak(NamedTuple):
+    """The posterior at its maximum: latents, what pulls at them, the curvature of each row, and the log-density."""
+
+    latents: Array
+    signed: Array
+    tau: Array
+    log_density: float
+
+
 def _posterior(problem: Problem, found: SupportVectors, engine: Laplace) -> GaussianPosterior:
-    likelihood = problem.likelihood
-    assert isinstance(likelihood, Hinge)
-    signed, cap = problem.y * found.alpha, found.cap
-    tau = 2 * np.pi * np.square(found.alpha * (cap - found.alpha) / cap)
-    nu = signed + tau * found.latents
+    peak = _of_hinge(problem, found) if isinstance(problem.likelihood, Hinge) else _of_squared_hinge(problem, found)
+    nu = peak.signed + peak.tau * peak.latents
     own = shared_residual(problem)  # a site on a latent with its residual is a weaker one on what the Gram matrix has
-    shrink = 1 / (1 + tau * own)
-    gaussian = conditioned_on(problem.gram, shrink * tau, shrink * nu)
+    shrink = 1 / (1 + peak.tau * own)
+    gaussian = conditioned_on(problem.gram, shrink * peak.tau, shrink * nu)
     variance = above_rounding(gaussian.variance, problem.diag)
     log_det = gaussian.log_det - float(np.log(shrink).sum())
-    hinges = np.maximum(0.0, 1.0 - problem.y * found.latents)
-    log_peak = -0.5 * float(signed @ found.latents) - float(cap @ hinges)
-    log_peak += likelihood.log_kappa * float(problem.exponents.sum())
     return GaussianPosterior(
         problem,
-        signed,
-        found.latents - own * signed,
+        peak.signed,
+        peak.latents - own * peak.signed,
         variance,
-        shrink * tau,
+        shrink * peak.tau,
         shrink * nu,
         gaussian,
-        log_peak - 0.5 * log_det,
-        _gradient(problem, likelihood, found, gaussian, shrink * (shrink * variance + own)),
+        peak.log_density - 0.5 * log_det,
+        _gradient(problem, found, peak, gaussian, shrink * (shrink * variance + own)),
         {"support": found, "rounds": found.rounds, "error": found.violation},
         engine=engine,
         found=found,
@@ -114,15 +117,53 @@ def _posterior(problem: Problem, found: SupportVectors, engine: Laplace) -> Gaus
     )
 
 
-def _gradient(
-    problem: Problem, likelihood: Hinge, found: SupportVectors, gaussian: Any, variance: Array
-) -> EvidenceGradient:
+def _of_hinge(problem: Problem, found: SupportVectors) -> _Peak:
+    """Marginal rows sit on the kink (Sollich 31)."""
+    likelihood = problem.likelihood
+    assert isinstance(likelihood, Hinge)
+    signed, cap = problem.y * found.alpha, found.cap
+    tau = 2 * np.pi * np.square(found.alpha * (cap - found.alpha) / cap)
+    hinges = np.maximum(0.0, 1.0 - problem.y * found.latents)
+    log_density = -0.5 * float(signed @ found.latents) - float(cap @ hinges)
+    log_density += likelihood.log_kappa * float(problem.exponents.sum())
+    return _Peak(found.latents, signed, tau, log_density)
+
+
+def _of_squared_hinge(problem: Problem, found: SupportVectors) -> _Peak:
+    """Rows with a weight are before the kink, where the loss is a parabola: nothing is approximated there."""
+    likelihood = problem.likelihood
+    assert isinstance(likelihood, SquaredHinge)
+    price, signed = likelihood.C * problem.exponents, problem.y * found.alpha
+    latents = found.latents - signed / price  # without the slack
+    log_density = -0.5 * float(signed @ latents) - 0.5 * float(signed @ (signed / price))
+    log_density += likelihood.log_kappa * float(problem.exponents.sum())
+    return _Peak(latents, signed, np.where(found.alpha > 0, price, 0.0), log_density)
+
+
+def _gradient(problem: Problem, found: SupportVectors, peak: _Peak, gaussian: Any, variance: Array) -> EvidenceGradient:
+    if isinstance(problem.likelihood, SquaredHinge):  # curvatures stay as they are: only C moves them
+        slack = float(np.square(peak.signed) @ (1 / (problem.likelihood.C * problem.exponents)))
+        by_c = (
+            float(problem.exponents.sum()) * problem.likelihood.log_kappa_slope
+            - 0.5 * slack
+            - 0.5 * float(variance @ peak.tau)
+        )
+        gradient = EvidenceGradient(peak.signed, gaussian, {"C": by_c})
+    else:
+        gradient = _gradient_of_hinge(problem, found, gaussian, variance)
+    if problem.residual is None:
+        return gradient
+    return gradient._replace(by_residual=np.diagonal(gradient.by_gram()).copy())
+
+
+def _gradient_of_hinge(problem: Problem, found: SupportVectors, gaussian: Any, variance: Array) -> EvidenceGradient:
     """Derivative of (32). The peak is stationary in the weights, the curvature moves with those of the marginal rows.
 
     Marginal rows stay on the margin: ``K_mm da_m = -(dK a)_m - K_mh da_h``, and hard weights are C. With
     ``u = v dtau/da`` and ``z = K_mm^-1 u`` the determinant changes by ``-u'da/2 = z'(dK a + K_mh da_h)/2``.
     """
-    alpha, cap, y = found.alpha, found.cap, problem.y
+    alpha, cap, y, likelihood = found.alpha, found.cap, problem.y, problem.likelihood
+    assert isinstance(likelihood, Hinge)
     marginal, hard = found.marginal, found.hard
     slope = 4 * np.pi * (alpha * (cap - alpha) / cap) * (cap - 2 * alpha) / cap  # dtau / dalpha
     implicit = np.zeros(problem.size)
@@ -139,7 +180,4 @@ def _gradient(
     by_c = float(problem.exponents.sum()) * d_log_kappa - float(cap @ hinges)
     hard_latents = problem.gram.times(d_hard) + shared_residual(problem) * d_hard
     by_c += -0.5 * float(variance @ d_tau) + 0.5 * float(implicit @ hard_latents)
-    gradient = EvidenceGradient(y * alpha, gaussian, {"C": by_c}, implicit=implicit)
-    if problem.residual is None:
-        return gradient
-    return gradient._replace(by_residual=np.diagonal(gradient.by_gram()).copy())
+    return EvidenceGradient(y * alpha, gaussian, {"C": by_c}, implicit=implicit)

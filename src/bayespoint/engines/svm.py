@@ -25,7 +25,7 @@ from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..exceptions import InferenceWarning, InvalidProblemError
 from ..grams import Gram
-from ..likelihoods import Hinge
+from ..likelihoods import Hinge, SquaredHinge
 from ..problem import Problem
 
 __all__ = ["SupportVectors", "geometric_margin", "hard_margin", "shared_residual", "support_vectors"]
@@ -72,9 +72,14 @@ def support_vectors(
 ) -> SupportVectors:
     """Solve the dual to rounding, from the weights `start` if given; weights of the problem multiply C.
 
+    A squared hinge makes it the machine of largest margin on ``K + I / C``, whose `latents` have the slack in them.
+
     The tolerance is for violations of the optimality conditions, in units of the margin or of the largest latent beyond
     it; after `max_rounds` of descent and solve a warning tells what is left.
     """
+    if isinstance(problem.likelihood, SquaredHinge):
+        own = shared_residual(problem) + 1 / (problem.likelihood.C * problem.exponents)  # Cortes & Vapnik 1995
+        return _largest_margin(problem, own, tolerance, max_rounds)
     if not isinstance(problem.likelihood, Hinge):
         raise InvalidProblemError(f"A support vector machine has a hinge, not {problem.likelihood}: use Hinge(C).")
     return _machine(problem, shared_residual(problem), problem.likelihood.C, tolerance, max_rounds, start)
@@ -114,7 +119,11 @@ def hard_margin(problem: Problem, tolerance: float = 1e-10, max_rounds: int = 20
         raise InvalidProblemError(
             f"The largest margin belongs to version space, not to {problem.likelihood}: use Step without noise."
         )
-    own = _shared(problem, problem.own)
+    return _largest_margin(problem, _shared(problem, problem.own), tolerance, max_rounds)
+
+
+def _largest_margin(problem: Problem, own: Array, tolerance: float, max_rounds: int) -> SupportVectors:
+    """Of the Gram matrix with `own` on its diagonal, by prices that rise until no row pays."""
     price = _DEAR / float(np.mean(problem.diag + own))
     for attempt in range(_PRICES):
         with warnings.catch_warnings():

@@ -97,7 +97,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         by their features, which is exact, or by the leading directions of more columns than can be held.
     decision : {"bayes_point", "joint", "one-vs-rest", "vote"}, default="bayes_point"
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
-        average over all draws. The two are the same for a Gaussian posterior and two classes. Of several classes
+        average over all draws. The two are the same for a Gaussian posterior and two classes. A draw votes with its
+        class probability: under a soft boundary not with its sign, which is `readouts.vote`. Of several classes
         "bayes_point" asks for the probability that the latent of a class is the largest, latents inferred from each
         class against the rest; "joint" infers all of them as one model with one evidence (`bayespoint.Choice`);
         "one-vs-rest" normalises what each class has against the rest, which is what certificates of several classes
@@ -249,7 +250,7 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Positive for ``classes_[1]``; with more than two classes one column each against the rest, or with
             ``decision="joint"`` the z of each class probability. For perceptrons
-            the real-valued output of the Bayes point itself, the confidence of the paper's section 4.3.
+            the confidence of the paper's section 4.3, the mean of the cosines between input and classifiers.
         """
         parts = self._parts()
         rows = check_inputs(self, X)
@@ -261,9 +262,9 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         if self._is_joint:
             proba = np.sum([weight * one._proba(rows) for one, weight in parts], axis=0)
             return np.asarray(ndtri(np.clip(proba, 1e-300, 1 - 1e-16)))
-        latents = [one.fitted_.latent(rows) for one, _ in parts]
         if self.fitted_.posteriors[0].engine.wants_rows:
-            return latents[0].mean
+            return self._confidence(rows)
+        latents = [one.fitted_.latent(rows) for one, _ in parts]
         scores = [one.likelihood_.score(*latent) for (one, _), latent in zip(parts, latents, strict=True)]
         return scores[0] if len(parts) == 1 else mixed_scores(scores, [weight for _, weight in parts])
 
@@ -522,6 +523,12 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
             return (np.stack(parts, axis=1),)
 
         return fitted.read(rows, votes)[0]
+
+    def _confidence(self, rows: Any) -> Array:
+        """Cosines of perceptrons with the inputs, of one class or of several (BPM 4.3)."""
+        posteriors = self.fitted_.posteriors
+        found = self.fitted_.read(rows, lambda new: (np.stack([p.at(new).confidence for p in posteriors], axis=1),))[0]
+        return found[:, 0] if len(posteriors) == 1 else found
 
     def _not_the_mean(self) -> str | None:
         fitted = self._require_fit()

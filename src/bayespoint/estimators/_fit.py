@@ -247,9 +247,10 @@ def settle(recipe: Recipe, ready: Prepared, best: Candidate, rng: np.random.Gene
     inferred = isinstance(ready.engine, EP) and best.view.X is ready.points.X and best.view.is_exact
     if inferred and not recipe.is_weighted:  # else the kernel has been chosen, and the classes are weighted now
         return best
-    models = [best.model, *(other.model for other, _ in best.alternatives)]
+    models = [(best.model, 1.0), *((other.model, weight) for other, weight in best.alternatives)]
     start = on_all_rows(recipe, ready, best) if isinstance(ready.engine, EP) else None
-    found, *others = (infer_posteriors(recipe, ready, model, rng, start=start) for model in models)
+    parts = [(ready._replace(engine=ready.engine.for_share(share)), model) for model, share in models]
+    found, *others = (infer_posteriors(recipe, part, model, rng, start=start) for part, model in parts)
     alternatives = [(other, weight) for other, (_, weight) in zip(others, best.alternatives, strict=True)]
     evidence = found.log_evidence
     if evidence is None and best.posteriors[0].problem.size == len(ready.data.y):  # not that of a sample

@@ -418,7 +418,7 @@ class GaussianMarginClassifier(KernelClassifier):
         if not found:
             raise InvalidProblemError(LOST)
         _, best = min(found, key=lambda one: one[0])
-        exact = replace(best.posteriors[0].engine, tolerance=float(self.tolerance))
+        exact = replace(best.posteriors[0].engine, solver=self.solver, tolerance=float(self.tolerance))
         return infer_posteriors(recipe, ready._replace(engine=exact), model, view=view, start=best)
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
@@ -439,7 +439,8 @@ def _along(
     best: tuple[float, Candidate] | None = None
     last: Candidate | None = None
     for machine in sorted(machines, key=lambda machine: machine.C):
-        rough = replace(machine, tolerance=max(machine.tolerance, _ROUGH))
+        # whichever way the optimum is found, it is the same: sweeps over a grid would take minutes
+        rough = replace(machine, solver="newton", tolerance=max(machine.tolerance, _ROUGH))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InferenceWarning)  # of the one that is chosen it is told

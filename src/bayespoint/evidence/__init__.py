@@ -257,16 +257,19 @@ def _starts(problem: Problem) -> Iterator[tuple[str, Callable[..., Walk]]]:
     has_orthant = isinstance(likelihood, Step) or (isinstance(likelihood, Choice) and walls <= _MANY_WALLS)
     if has_orthant and likelihood.noise == 0 and not weighted_soft:
         yield "bridge", partial(walk_along, TiltedPath)
+    by_walls = isinstance(likelihood, Step | Choice | Hinge) and not weighted_soft
+    lets_through = likelihood.kind == "noise" and not problem.own.any()  # walls with no Gaussian near them
+    if by_walls and lets_through:
+        yield "billiard", _from_prior
     if not problem.hard.any() and problem.n_classes is None:
         yield "bridge", partial(walk_along, gaussian_path)
-    if isinstance(likelihood, Step | Choice | Hinge) and not weighted_soft:
+    if by_walls and not lets_through:
         yield "billiard", _from_prior
 
 
 def _bridge(problem: Problem, *args: Any) -> Estimate:
-    name, start = next(_starts(problem), ("", None))
-    if name != "bridge" or start is None:
-        start = partial(walk_along, gaussian_path)  # which says why there is none
+    starts = (start for name, start in _starts(problem) if name == "bridge")
+    start = next(starts, partial(walk_along, gaussian_path))  # which says why there is none
     return _path_estimate("bridge", start, problem, *args)
 
 

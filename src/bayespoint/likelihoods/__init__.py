@@ -5,6 +5,7 @@ from .hinge import Hinge
 from .hinge_sum import HingeSum
 from .logistic import Logistic
 from .protocol import Likelihood
+from .squared_hinge import SquaredHinge
 from .step import Step
 
-__all__ = ["Choice", "Hinge", "HingeSum", "Likelihood", "Logistic", "Step"]
+__all__ = ["Choice", "Hinge", "HingeSum", "Likelihood", "Logistic", "SquaredHinge", "Step"]

@@ -216,6 +216,13 @@ class ExpandedAt(ByMoments):
 
     outputs: Array  # of shape (1, draw, n_points)
     orthogonal: Array
+    reach: Array  # the largest output that a draw can have at each point: its length times that of the point
+
+    @property
+    def confidence(self) -> Array:
+        """``<x, w> / (|w| |x|)``, the mean over the classifiers w (BPM 4.3): between -1 and 1."""
+        mean: Array = self.outputs.mean(axis=(0, 1))
+        return np.divide(mean, self.reach, out=np.zeros_like(mean), where=self.reach > 0)
 
     @cached_property
     def latent(self) -> Latent:
@@ -307,7 +314,8 @@ class ExpandedPosterior(_Draws):
     def at(self, new: NewPoints) -> ExpandedAt:
         """The latent function at new points."""
         outputs = self.problem.gram.expansion(new, self.support, self.weights.T).T
-        return ExpandedAt(outputs[None], above_rounding(np.zeros(len(new)), new.diag))
+        reach = np.sqrt(self.problem.size * new.diag)
+        return ExpandedAt(outputs[None], above_rounding(np.zeros(len(new)), new.diag), reach)
 
     def without(self, draws: slice) -> ExpandedPosterior:
         """The posterior without some draws."""

@@ -13,12 +13,10 @@ from .._core.typing import Array
 from ..estimators._validation import signs_of
 from ..exceptions import InvalidProblemError
 from ..grams import Dense
-from ..likelihoods import Hinge, Step
+from ..likelihoods import Step
 from ..problem import Problem
 
 __all__ = ["VersionSpace", "sampled_version_space"]
-
-_HARD = 1e6  # C, in units of what the narrowest margin asks for
 
 
 class VersionSpace(NamedTuple):
@@ -87,24 +85,23 @@ def sampled_version_space(
     True
     """
     from ..engines.billiard import Billiard  # compiles
-    from ..engines.svm import support_vectors
+    from ..engines.svm import hard_margin
 
     rows, signs = _checked(X, y)
     rng = as_generator(random_state)
     gram = Dense(rows @ rows.T)
-    posterior = Billiard(draws=max(n_draws, 1000), chains=1).infer(Problem(gram, signs, Step()), rng=rng)
+    problem = Problem(gram, signs, Step())
+    posterior = Billiard(draws=max(n_draws, 1000), chains=1).infer(problem, rng=rng)
     weights = posterior.alpha[0] @ rows
     beyond = null_space(rows)  # what few rows leave open is as under the prior
     draws = unit(weights + rng.standard_normal((len(weights), beyond.shape[1])) @ beyond.T)
-    margin = np.max(np.min(signs * (draws @ rows.T), axis=1))  # of the best draw: no more than the machine's
-    machine = support_vectors(Problem(gram, signs, Hinge(_HARD / margin**2)))
     walls = signs[:, None] * rows
     return VersionSpace(
         walls,
         draws[np.linspace(0, len(draws) - 1, n_draws).astype(int)],
         trace_ball(draws[0], rng.standard_normal(3), walls, n_bounces),
         unit(readouts.bayes_point(posterior) @ rows),
-        unit((signs * machine.alpha) @ rows),
+        unit((signs * hard_margin(problem).alpha) @ rows),
     )
 
 

@@ -1,5 +1,6 @@
 import math
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import cvxpy as cp
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint import Hinge, Problem
+from bayespoint import Hinge, Problem, Step
+from bayespoint.engines import Margin
 from bayespoint.engines.margin import (
     DenseGeometry,
     FactorGeometry,
@@ -409,7 +411,11 @@ def test_scales_that_follow_the_deviations_never_raise_the_objective():
     rng = np.random.default_rng(10)
     X, y = labelled(rng, 60, 4, 0.1)
     price = rng.uniform(0.1, 1.0, 60)
-    found = [bound_minimising(FactorGeometry(X), y, 1.5, price, max_rounds=k) for k in (1, 2, 3, 5, 50)]
+    with pytest.warns(
+        InferenceWarning, match=r"^The Gaussian margin machine with slack in deviations was left after .*\.$"
+    ):
+        found = [bound_minimising(FactorGeometry(X), y, 1.5, price, max_rounds=k) for k in (1, 2, 3, 5)]
+    found.append(bound_minimising(FactorGeometry(X), y, 1.5, price))
     values = [bound_objective(*gaussian(X, y, one), X, y, 1.5, price) for one in found]
     assert np.all(np.diff(values) <= 1e-9)
     assert values[-1] < values[0] - 1e-2
@@ -419,6 +425,15 @@ def test_scales_that_follow_the_deviations_never_raise_the_objective():
     assert found[-1].is_local
     assert not fixed.is_local
     assert found[-1].rounds < 50
+
+
+def test_slack_in_deviations_ends_after_so_many_iterations():
+    X, y = labelled(np.random.default_rng(10), 60, 4, 0.1)
+    problem = Problem(X @ X.T, y, Step())
+    engine = Margin(C=0.5, slack="deviation")
+    with pytest.warns(InferenceWarning, match=r"was left after \d+ rounds and \d+ iterations.*\.$"):
+        found = replace(engine, max_iterations=3).infer(problem).found
+    assert found.rounds < engine.infer(problem).found.rounds
 
 
 def test_slack_in_deviations_needs_a_price():

@@ -389,3 +389,51 @@ def test_without_mirrors_steep_hinges_do(monkeypatch):
     slopes = [normaliser_slope(markov_problem(50, Hinge(8.0)), seed, draws=1000)[:2] for seed in range(6)]
     spread, error = np.std([slope for slope, _ in slopes], ddof=1), np.mean([error for _, error in slopes])
     assert spread > 2 * error
+
+
+def three_inputs(C=2.0):
+    x = np.array([0.0, 0.3, 1.0])
+    return Problem(1.5 * np.exp(-0.5 * np.subtract.outer(x, x) ** 2 / 0.4**2), [1, -1, 1], Hinge(C))
+
+
+@pytest.mark.parametrize("n", [1, 20])
+def test_the_normaliser_of_the_model_for_given_inputs_and_rows(n, seed):
+    """(7) as printed: the mean over the prior of N(theta)^n with N(theta) = sum_x Q(x) v(theta(x))."""
+    problem, share = three_inputs(), np.array([0.6, 0.1, 0.3])
+    draws = np.random.default_rng(seed).standard_normal((400_000, 3)) @ np.linalg.cholesky(problem.dense).T
+    kappa = 1 / (1 + np.exp(-4.0))
+    v = kappa * (np.exp(-2 * np.clip(1 - draws, 0, None)) + np.exp(-2 * np.clip(1 + draws, 0, None)))
+    powers = (v @ share) ** n
+    value, error = np.log(powers.mean()), powers.std() / powers.mean() / np.sqrt(len(powers))
+    found = log_normaliser(problem, seed, "joint", se=0.04, probabilities=share, n=n)
+    assert abs(found.value - value) < 4 * np.hypot(found.se, error)
+    if n > 1:
+        even = np.log(np.mean(v.mean(axis=1) ** n))  # inputs of equal probability are told apart
+        assert abs(even - found.value) > 4 * np.hypot(found.se, error)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"probabilities": [0.5, 0.5]},
+        {"probabilities": [0.5, 0.6, -0.1]},
+        {"n": 0},
+        {"kind": "conditional", "n": 3},
+        {"method": "chaining", "n": 3},
+        {"link": 0},
+    ],
+    ids=str,
+)
+def test_inputs_without_sense_are_refused(settings):
+    with pytest.raises(InvalidProblemError, match=r"^[a-z][^\n]*\.$"):
+        log_normaliser(three_inputs(), 0, **({"kind": "joint"} | settings))
+
+
+@pytest.mark.parametrize("kind", ["naive", "conditional"])
+def test_links_of_several_rows(kind, seed):
+    x = np.linspace(0, 1, 7)
+    problem = Problem(1.25 * np.exp(-0.5 * np.subtract.outer(x, x) ** 2 / 0.2**2), np.where(x > 0.5, 1, -1), Hinge(2.0))
+    exact = svm_log_evidence(problem, seed, kind, "sampled", se=0.02)
+    for link in (3, 7):  # the last link of three has one row
+        chained = svm_log_evidence(problem, [seed, link], kind, "chaining", sweeps=8000, link=link)
+        assert abs(chained.value - exact.value) < 4 * np.hypot(chained.se, exact.se) + 0.05

@@ -140,6 +140,7 @@ def bound_minimising(
     *,
     tolerance: float = 1e-9,
     max_rounds: int = 50,
+    max_iterations: int = 300,
 ) -> MarginSolution:
     """The machine with ``D_i = s_i``, which minimises the bound of Corollary 5: a local optimum.
 
@@ -149,7 +150,8 @@ def bound_minimising(
     ``r_i + (phi - phi_i) s_i``: a convex problem with the value and the slope of the objective. Only rows on the wrong
     side (z < 0), which gain by a larger deviation, are not followed there. A change that does not pay is damped, then
     dropped, so that the objective never rises. The answer is that of the last convex problem that paid: primal, slack
-    and gap are its own. `price` is c_i, `tolerance` that of each convex problem.
+    and gap are its own. `price` is c_i, `tolerance` that of each convex problem; no round is begun after so many
+    iterations in all.
     """
     geometry = _as_geometry(geometry)
     y = np.asarray(y, dtype=np.float64)
@@ -168,15 +170,23 @@ def bound_minimising(
 
     scale, slope = _positive(np.sqrt(geometry.diag)), np.full(geometry.size, float(phi))
     value, found = at(scale, slope, None)
-    rounds, damping = 1, 1.0
-    while rounds < max_rounds and damping > 0.5**_DAMPINGS:
+    rounds, damping, spent = 1, 1.0, found.iterations
+    while damping > 0.5**_DAMPINGS:
+        if rounds == max_rounds or spent >= max_iterations:
+            warnings.warn(
+                f"The Gaussian margin machine with slack in deviations was left after {rounds} rounds and {spent} "
+                "iterations, while its objective still fell: lower C, or rescale the features.",
+                InferenceWarning,
+                stacklevel=2,
+            )
+            break
         new_scale = scale ** (1 - damping) * _positive(found.deviations) ** damping
         new_slope = slope + damping * (np.clip(scores(found), 0.0, phi) - slope)
         try:
             new_value, new = at(new_scale, new_slope, found.alpha)
         except InvalidProblemError:  # a change too large for the rounding
             new_value, new = np.inf, found
-        rounds += 1
+        rounds, spent = rounds + 1, spent + new.iterations
         if new_value < value - _PAYS * max(1.0, abs(value)):
             scale, slope, value, found = new_scale, new_slope, new_value, new
         else:

@@ -18,8 +18,10 @@ __all__ = ["chained_log_evidence"]
 _KINDS = ("naive", "conditional", "joint")  # (27), (28), (29); the loops know them by their numbers
 
 
-def chained_log_evidence(problem: Problem, kind: str, sweeps: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Logarithm of (27), (28) or (29) by chaining, and its standard error from batches of each link."""
+def chained_log_evidence(
+    problem: Problem, kind: str, sweeps: int, rng: np.random.Generator, rows: int = 1
+) -> tuple[float, float]:
+    """Logarithm of (27), (28) or (29) by chaining, and its standard error from batches of each link of `rows` rows."""
     likelihood = problem.likelihood
     assert isinstance(likelihood, Hinge)
     model = problem.y, problem.exponents, _KINDS.index(kind), likelihood.C, likelihood.log_kappa
@@ -27,9 +29,9 @@ def chained_log_evidence(problem: Problem, kind: str, sweeps: int, rng: np.rando
     factor = np.ascontiguousarray(problem.whitened().whole_factor)
     z = rng.standard_normal(factor.shape[1])
     value, variance, step = 0.0, 0.0, 0.5
-    for k in range(problem.size):
+    for k in range(0, problem.size, rows):
         logs = np.empty(sweeps)
-        z, step = _link(factor, model, k, z, step, logs, rng)
+        z, step = _link(factor, model, (k, min(k + rows, problem.size)), z, step, logs, rng)
         top = logs.max()
         weights = np.exp(logs - top)
         batches = np.array([part.mean() for part in np.array_split(weights, min(20, sweeps))])
@@ -59,10 +61,11 @@ def _log_weight(theta, model, rows):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _link(factor, model, rows, z, step, logs, rng):  # type: ignore[no-untyped-def]
-    """Sample with so many rows, and record the log-ratio of the weights with one more; the step size adapts first."""
+    """Sample with some rows, and record the log-ratio of the weights with more of them; the step size adapts first."""
+    now, later = rows
     rank = factor.shape[1]
     theta = factor @ z
-    current = _log_weight(theta, model, rows)
+    current = _log_weight(theta, model, now)
     sweeps = len(logs)
     warmup = sweeps // 4
     accepted = 0
@@ -70,7 +73,7 @@ def _link(factor, model, rows, z, step, logs, rng):  # type: ignore[no-untyped-d
         for _ in range(5):
             proposal = z + step * rng.standard_normal(rank)
             new_theta = factor @ proposal
-            new = _log_weight(new_theta, model, rows)
+            new = _log_weight(new_theta, model, now)
             change = new - current - 0.5 * (np.dot(proposal, proposal) - np.dot(z, z))
             if np.log(rng.random()) < change:
                 z, theta, current = proposal, new_theta, new
@@ -79,5 +82,5 @@ def _link(factor, model, rows, z, step, logs, rng):  # type: ignore[no-untyped-d
             step *= 1.2 if accepted > 15 else 0.8
             accepted = 0
         if t >= warmup:
-            logs[t - warmup] = _log_weight(theta, model, rows + 1) - current
+            logs[t - warmup] = _log_weight(theta, model, later) - current
     return z, step

@@ -17,15 +17,14 @@ from scipy.special import logsumexp
 from ..._core.random import as_generator
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
-from ...engines.elliptical_slice import Ellipse
 from ...engines.ep.engine import EP
 from ...engines.laplace import Laplace
 from ...exceptions import InvalidProblemError
-from ...likelihoods import Hinge, HingeSum
+from ...likelihoods import HingeSum
 from ...problem import Problem, Weights
 from .. import Estimate, check_effort, cumulant_correction, log_evidence, refined, walk_along, warn_if_short
-from .._paths import SlicePath
 from ._label_path import LabelPath
+from ._survival import Survival, SurvivalPath, hinge_of
 from .chaining import chained_log_evidence
 
 __all__ = ["log_normaliser", "svm_log_evidence"]
@@ -40,6 +39,7 @@ def svm_log_evidence(
     se: float = 0.1,
     max_draws: int = 100_000,
     sweeps: int = 2000,
+    link: int = 1,
 ) -> Estimate:
     """Log-evidence of a problem with a hinge: naive (27), conditional (25) or joint (30), not divided by n.
 
@@ -61,6 +61,8 @@ def svm_log_evidence(
         Draws after which to stop.
     sweeps : int, default=2000
         Sweeps of each link of a chain.
+    link : int, default=1
+        Rows that join in one link of a chain: more are faster and noisier.
 
     Returns
     -------
@@ -86,7 +88,7 @@ def svm_log_evidence(
     elif method == "sampled":
         naive = log_evidence(problem, rng, se=se, max_draws=max_draws)
     elif method == "chaining":
-        naive = Estimate(*chained_log_evidence(problem, "naive", sweeps, rng), method)
+        naive = Estimate(*chained_log_evidence(problem, "naive", sweeps, rng, link), method)
     else:
         raise InvalidProblemError(
             f"method must be 'corrected', 'ep', 'laplace', 'sampled' or 'chaining', got {method!r}."
@@ -94,7 +96,7 @@ def svm_log_evidence(
     if kind == "naive":
         return replace(naive, method=f"naive, {naive.method}")
     how = "chaining" if method == "chaining" else "sampled"
-    norm = log_normaliser(problem, rng, kind, how, se=se, max_draws=max_draws, sweeps=sweeps)
+    norm = log_normaliser(problem, rng, kind, how, se=se, max_draws=max_draws, sweeps=sweeps, link=link)
     error = float(np.hypot(naive.se or 0.0, norm.se or 0.0))
     return Estimate(naive.value - norm.value, error, f"{kind}, {naive.method}", norm.path)
 
@@ -108,8 +110,13 @@ def log_normaliser(
     se: float = 0.1,
     max_draws: int = 100_000,
     sweeps: int = 2000,
+    link: int = 1,
+    probabilities: Any = None,
+    n: int | None = None,
 ) -> Estimate:
     """Logarithm of N(X) (28), the naive evidence summed over all labellings, or of N-hat (29). Labels do not matter.
+
+    With `probabilities` Q(x) of the rows, or a number n of data, the joint one is the normaliser (7) of the model.
 
     Parameters
     ----------
@@ -122,8 +129,12 @@ def log_normaliser(
     method : {"sampled", "ep", "chaining"}, default="sampled"
         "sampled" lets the hinges rise from nothing, for N(X) with labels and latents drawn in turn, for N-hat by
         elliptical slices. "ep" is for N(X) only and several nats off.
-    se, max_draws, sweeps
+    se, max_draws, sweeps, link
         As for `svm_log_evidence`.
+    probabilities : array-like of shape (n_rows,), optional
+        Q(x) of the rows for ``kind="joint"``, which then stand for all inputs there are; equal by default.
+    n : int, optional
+        Size of the data set that is normalised for ``kind="joint"``; the number of rows by default.
 
     Returns
     -------
@@ -140,24 +151,38 @@ def log_normaliser(
     if kind not in ("conditional", "joint"):
         raise InvalidProblemError(f"kind must be 'conditional' or 'joint', got {kind!r}.")
     check_effort(se, max_draws)
-    if sweeps < 2:
-        raise InvalidProblemError(f"sweeps must be at least 2, got {sweeps!r}.")
+    if sweeps < 2 or link < 1:
+        raise InvalidProblemError(f"sweeps must be at least 2 and link at least 1, got {sweeps!r} and {link!r}.")
+    share, n = _inputs(problem, kind, method, probabilities, n)
     if method == "chaining":
-        return Estimate(*chained_log_evidence(problem, kind, sweeps, as_generator(rng)), method)
+        return Estimate(*chained_log_evidence(problem, kind, sweeps, as_generator(rng), link), method)
     if method == "ep" and kind == "conditional":
         return Estimate(float(EP().infer(_summed(problem)).log_evidence or 0.0), None, "ep")
     if method != "sampled":
         raise InvalidProblemError(f"method must be 'sampled' or 'chaining', or 'ep' for N(X), got {method!r}.")
     if not (problem.diag.any() or problem.residual is not None):  # all latents are zero
         zero = np.log(2) + problem.exponents * (likelihood.log_kappa - likelihood.C)
-        mean = problem.size * float(logsumexp(zero) - np.log(problem.size))
+        mean = n * float(logsumexp(zero, b=share))
         return Estimate(float(zero.sum()) if kind == "conditional" else mean, 0.0, "exact")
     rng = as_generator(rng)
     with blas_threads_for(problem.size):
-        walk = walk_along(partial(normaliser_path, kind=kind), problem, rng, None)
+        walk = walk_along(partial(normaliser_path, kind=kind, share=share, n=n), problem, rng, None)
         estimate = refined(walk, method, se, max_draws)
     warn_if_short(estimate, se)
     return estimate
+
+
+def _inputs(problem: Problem, kind: str, method: str, probabilities: Any, n: int | None) -> tuple[Array, int]:
+    """Q(x) and n of (7), checked."""
+    if (probabilities is not None or n is not None) and (kind != "joint" or method != "sampled"):
+        raise InvalidProblemError("probabilities and n belong to kind='joint' with method='sampled': leave them out.")
+    size = problem.size
+    share = np.full(size, 1 / size) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
+    if share.shape != (size,) or np.any(share < 0) or not np.isclose(share.sum(), 1.0):
+        raise InvalidProblemError(f"probabilities must be {size} numbers of at least 0 that add up to one.")
+    if n is not None and n < 1:
+        raise InvalidProblemError(f"n must be a whole number of at least 1, got {n!r}.")
+    return share, size if n is None else int(n)
 
 
 def check_evidence(problem: Problem, kind: str) -> None:
@@ -167,13 +192,6 @@ def check_evidence(problem: Problem, kind: str) -> None:
         raise InvalidProblemError(f"kind must be 'conditional', 'joint' or 'naive', got {kind!r}.")
 
 
-def hinge_of(problem: Problem) -> Hinge:
-    """The likelihood of a support vector machine's problem; refuses others."""
-    if not isinstance(problem.likelihood, Hinge):
-        raise InvalidProblemError(f"The support vector machine's evidence is for Hinge(C), not {problem.likelihood}.")
-    return problem.likelihood
-
-
 def _summed(problem: Problem) -> Problem:
     """The same rows with the likelihood of either label; weights multiply C."""
     weights = Weights(np.ones(problem.size), problem.exponents)
@@ -181,29 +199,6 @@ def _summed(problem: Problem) -> Problem:
     return Problem(problem.gram, problem.y, likelihood, weights, check=False)
 
 
-class Survival(Ellipse):
-    """The prior, and ``(sum_x Q(x) v(theta(x)))^n``: the chance that n rows in a row get a label (29).
-
-    Inputs are the rows of the problem, with equal probabilities unless `share` says otherwise; n is their number.
-    """
-
-    def __init__(self, problem: Problem, share: Array | None = None, n: int | None = None) -> None:
-        problem.refuse_weights_of_noise()
-        super().__init__(problem, problem.whitened().spelt_out(), np.zeros(problem.size), np.zeros(problem.size))
-        self.share = np.full(problem.size, 1 / problem.size) if share is None else share
-        self.n = problem.size if n is None else n
-        self.sum = HingeSum(hinge_of(problem).C)
-
-    def log_v(self, f: Array) -> Array:
-        """Logarithm of v at each row."""
-        return self.sum.log_sum(f, self.weights)
-
-    def log_target(self, f: Array) -> Array:
-        """Logarithm of the n-th power of the mean of v."""
-        total: Array = self.n * logsumexp(self.log_v(f), b=self.share, axis=-1)
-        return total
-
-
-def normaliser_path(problem: Problem, kind: str) -> Any:
+def normaliser_path(problem: Problem, kind: str, share: Array | None = None, n: int | None = None) -> Any:
     """From the prior to the distribution of latents that N(X) or N-hat is the normaliser of."""
-    return LabelPath(problem) if kind == "conditional" else SlicePath(Survival(problem))
+    return LabelPath(problem) if kind == "conditional" else SurvivalPath(Survival(problem, share, n))

@@ -18,9 +18,8 @@ from ...exceptions import InvalidProblemError
 from ...grams import check_gram
 from ...likelihoods import Hinge
 from ...problem import Problem
-from .._paths import SlicePath
 from .._stepping import explore
-from .evidences import Survival
+from ._survival import Survival, SurvivalPath
 
 __all__ = ["SVMData", "sample_svm_data", "sample_svm_prior"]
 
@@ -123,7 +122,7 @@ def sample_svm_data(
     if method != "direct":
         raise InvalidProblemError(f"method must be 'direct' or 'restart', got {method!r}.")
     base = Survival(problem, share, int(n))
-    stones = explore(SlicePath(base), rng)
+    stones = explore(SurvivalPath(base), rng)
     assert stones is not None  # levels end at one
     theta = base.latents(stones[-1].states[:1])[0]
     weight = share * np.exp(base.log_v(theta))

@@ -24,7 +24,8 @@ from ...posteriors import EvidenceGradient
 from ...problem import Problem
 from .. import Estimate
 from .._bridge import variance_of_mean
-from .evidences import check_evidence, hinge_of, normaliser_path
+from ._survival import hinge_of
+from .evidences import check_evidence, normaliser_path
 
 __all__ = ["DrawnGradient", "SvmGradient", "normaliser_gradient", "normaliser_slope", "svm_evidence_gradient"]
 
