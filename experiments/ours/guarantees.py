@@ -1,4 +1,4 @@
-"""Kinds of certificates: how tight is each beside the test error, and does a pilot know beforehand which will be?
+"""Kinds of certificates: how tight each is beside the test error, and whether a pilot knows beforehand which will be.
 
 Up to 2,000 rows of eleven sets (seven tenths of the two smaller tables), one division, one tuned kernel, confidence
 95 %. "PAC-Bayes" is the bound on the Bayes point with a prior learned on half of the rows; "disintegrated" that on one

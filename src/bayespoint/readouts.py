@@ -241,7 +241,7 @@ def dont_know(posterior: Posterior, new: NewPoints) -> Array:
     >>> from bayespoint.grams import DensePoints
     >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Hinge(C=2.0)))
     >>> readouts.dont_know(posterior, DensePoints([[0.0, 0.0], [1.0, 0.0]], [1.0, 1.0])).round(2)
-    array([0.39, 0.3 ])
+    array([0.38, 0.25])
     """
     total = _mean_likelihood(posterior, new, 1.0) + _mean_likelihood(posterior, new, -1.0)
     return np.clip(1 - total, 0.0, 1.0)

@@ -405,7 +405,7 @@ def test_the_normaliser_of_the_model_for_given_inputs_and_rows(n, seed):
     v = kappa * (np.exp(-2 * np.clip(1 - draws, 0, None)) + np.exp(-2 * np.clip(1 + draws, 0, None)))
     powers = (v @ share) ** n
     value, error = np.log(powers.mean()), powers.std() / powers.mean() / np.sqrt(len(powers))
-    found = log_normaliser(problem, seed, "joint", se=0.04, probabilities=share, n=n)
+    found = log_normaliser(problem, seed, "joint", se=0.02, probabilities=share, n=n)
     assert abs(found.value - value) < 4 * np.hypot(found.se, error)
     if n > 1:
         even = np.log(np.mean(v.mean(axis=1) ** n))  # inputs of equal probability are told apart
