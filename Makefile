@@ -84,6 +84,7 @@ experiments-quick: .venv/.dev  ## the same in a size that only shows that everyt
 	$(BIN)/bayespoint reproduce --quick --again
 
 docs: .venv/.docs           ## HTML pages in docs/_build
+	rm -rf docs/api docs/gallery  # pages of what is no longer there
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
 clean:

@@ -9,15 +9,31 @@ experiments/results/benchmarks/<name>.txt once it has ended well.
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from threadpoolctl import threadpool_info
 
 from bayespoint import __version__
 
 HERE = Path(__file__).resolve().parent
 KEPT = HERE.parent / "experiments" / "results" / "benchmarks"
+PEERS = [
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "catboost",
+    "botorch",
+    "hopsy",
+    "scikit-activeml",
+    "cleanlab",
+    "cvxpy",
+]
 ALL = {
     "ep": ["ep.py"],
     "samplers": ["samplers.py"],
@@ -42,6 +58,36 @@ ALL = {
 }
 
 
+def conditions() -> str:
+    """The machine and the versions that figures hold for."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    processor = next(
+        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
+    )
+    pools = [one for one in threadpool_info() if one["user_api"] == "blas"]
+    said = {
+        f"{one['internal_api']} {one['version']} ({one.get('architecture')}), {one['num_threads']} threads"
+        for one in pools
+    }
+    blas = "; ".join(sorted(said))
+    named = [f"{name} {version(name)}" for name in PEERS if is_installed(name)]
+    return (
+        f"bayespoint {__version__}, {datetime.now(UTC).date().isoformat()}\n"
+        f"{processor}, {os.cpu_count()} cores; {blas}\n"
+        f"Python {platform.python_version()}, {', '.join(named)}"
+    )
+
+
+def is_installed(name: str) -> bool:
+    """Whether a package is there."""
+    try:
+        version(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
 def output_of(command: list[str]) -> str:
     """What a script prints, shown as it comes; raises `CalledProcessError` if it fails."""
     lines = []
@@ -63,7 +109,7 @@ def main(names: list[str]) -> int:
     KEPT.mkdir(parents=True, exist_ok=True)
     failed = []
     for name in names or ALL:
-        head = f"bayespoint {__version__}, {os.cpu_count()} cores, {datetime.now(UTC).date().isoformat()}\n\n"
+        head = conditions() + "\n\n"
         try:
             text = head + output_of(ALL[name])
         except subprocess.CalledProcessError:

@@ -4,6 +4,7 @@ import csv
 import json
 import time
 
+import drivers
 import numpy as np
 import pytest
 
@@ -12,6 +13,8 @@ from bayespoint import BayesPointClassifier
 from bayespoint.cli import main
 from bayespoint.uses.tables import Frame
 
+browsers, labelling = drivers.browsers, drivers.labelling  # fixtures
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(drivers.missing()), reason=f"No browser: {drivers.missing()}.")]
 N = 60
 EVIL = "<img src=x onerror=document.title='harm'>"
 

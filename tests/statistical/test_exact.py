@@ -132,8 +132,8 @@ def test_brute_force_tells_a_wrong_flight(mistake, kind, likelihood, size, seed,
     case = case_of(kind, likelihood, size, seed)
     right = billiard.Walls.of
 
-    def wrong(problem, white):
-        walls = right(problem, white)
+    def wrong(problem):
+        walls = right(problem)
         return walls._replace(loop=partial(mistake, walls.loop))
 
     monkeypatch.setattr(billiard.Walls, "of", wrong)

@@ -204,7 +204,8 @@ class GaussianMarginClassifier(KernelClassifier):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`; rows sum to one.
         """
-        return self._probabilities(self.likelihood_, self.latent(X))
+        latent = self.latent(X)
+        return self._probabilities(self.likelihood_, latent)
 
     def predict_gibbs(self, X: Any) -> Any:
         """Predict each row by a classifier drawn from the Gaussian for it.

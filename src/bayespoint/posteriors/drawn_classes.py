@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import entr
 
 from .._core.typing import Array
+from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..grams.gram import above_rounding
@@ -110,6 +111,7 @@ def in_blocks(coordinates: Array, features: Array) -> Iterator[tuple[slice, Arra
         yield rows, np.ascontiguousarray(np.swapaxes(flat @ features[rows].T, 1, 2))
 
 
+@told_briefly("problem", "draws", "engine")
 @dataclass(frozen=True, eq=False)
 class SampledClasses:
     """Draws from the posterior of a problem with class numbers, in whitened coordinates of the training points.

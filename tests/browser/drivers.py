@@ -1,6 +1,5 @@
 """A real browser without a window: Chromium by its driver, where both are installed."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -19,15 +18,6 @@ def missing():
     if not any(map(shutil.which, BROWSERS)):
         return "there is no Chromium (apt-get install chromium chromium-driver)"
     return None if shutil.which("chromedriver") else "there is no chromedriver (apt-get install chromium-driver)"
-
-
-def pytest_collection_modifyitems(items):
-    here = [item for item in items if os.path.dirname(__file__) in str(item.path)]
-    reason = missing() if here else None
-    for item in here:
-        item.add_marker(pytest.mark.slow)
-        if reason:
-            item.add_marker(pytest.mark.skip(reason=f"No browser: {reason}."))
 
 
 @pytest.fixture
