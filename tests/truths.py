@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.evidence import log_evidence
+from witnesses import orthant_probability
 
 ERRORS = 4.5  # combined standard errors that an estimate may be off
 
@@ -65,10 +66,7 @@ def orthant_by_genz(size, seed=0, repeats=6):
     problem = rbf_problem(size, Step(), seed)
     cov = problem.dense * np.outer(problem.y, problem.y)
     settings = {"maxpts": 4000 * size, "abseps": 1e-14, "releps": 1e-6}
-    values = [
-        multivariate_normal.cdf(np.zeros(size), cov=cov, rng=np.random.default_rng(k), **settings)
-        for k in range(repeats)
-    ]
+    values = [orthant_probability(cov, k, **settings) for k in range(repeats)]
     mean = np.mean(values)
     return np.log(mean), np.std(values, ddof=1) / np.sqrt(repeats) / mean
 

@@ -1,13 +1,28 @@
 """Independent ways to the numbers that the tests compare with: quadrature, orthants, brute-force draws, differences."""
 
+from inspect import signature
 from itertools import combinations, pairwise
 
 import numpy as np
+import pytest
 from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import multivariate_normal
 
-from bayespoint import RejectingClassifier
+from bayespoint import RejectingClassifier, diagnostics
+
+
+def mcse(draws):
+    """Monte Carlo standard errors, where arviz-stats is there to tell them: it needs newer versions than we do."""
+    pytest.importorskip("arviz_stats")
+    return diagnostics.mcse(draws)
+
+
+def orthant_probability(cov, seed, **settings):
+    """P(all of N(0, cov) are negative) by the lattice rule in scipy, which takes a seed since 1.16."""
+    if "rng" not in signature(multivariate_normal.cdf).parameters:
+        pytest.skip("scipy before 1.16 has orthant probabilities without a seed")
+    return multivariate_normal.cdf(np.zeros(len(cov)), cov=cov, rng=np.random.default_rng(seed), **settings)
 
 
 def log_likelihood(step, margin):

@@ -21,11 +21,11 @@ from bayespoint.bounds import (
     gibbs_error,
     seeger_bound,
 )
-from bayespoint.diagnostics import mcse
 from bayespoint.engines import EP, Billiard, Corners
 from bayespoint.evidence import Estimate, log_evidence
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import Landmarks
+from witnesses import mcse
 
 ROWS = np.arange(0, 60, 3)
 SOFT = Step(0.05, 0.5)

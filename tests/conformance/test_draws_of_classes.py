@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bayespoint import Choice, Problem, readouts
-from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, GibbsSampler
 from bayespoint.exceptions import InvalidProblemError
 from grams import GRAMS, RESIDUAL, SIZE, WEIGHTS, X, at_new, new_points, spanned
+from witnesses import mcse
 
 CHOICES = {"hard": Choice(), "noise": Choice(0.1), "soft": Choice(0.0, 0.5), "soft noise": Choice(0.1, 0.5)}
 QUICK = {"Billiard": Billiard(draws=20, chains=2, warmup=5), "GibbsSampler": GibbsSampler(draws=20, chains=2)}

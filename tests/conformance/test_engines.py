@@ -11,7 +11,6 @@ import pytest
 from scipy.special import ndtr
 
 from bayespoint import Choice, Hinge, Logistic, Problem, Step, engines, readouts
-from bayespoint.diagnostics import mcse
 from bayespoint.engines import (
     EP,
     Billiard,
@@ -27,6 +26,7 @@ from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import LowRank, NaturalGaussian
 from bayespoint.likelihoods import SquaredHinge
 from grams import GRAMS, SIZE, WEIGHTS, at_new, dense_problem_of, new_points, problem_of, spanned
+from witnesses import mcse
 
 LIKELIHOODS = {
     "hard": Step(),

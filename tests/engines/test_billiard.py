@@ -5,10 +5,10 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Logistic, Problem, Step
-from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, billiard
 from bayespoint.engines._start import starting_position
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
+from witnesses import mcse
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.05, 0.3), Hinge(2.0)]
 SHORT = Billiard(draws=150, chains=3, warmup=10)

@@ -7,12 +7,12 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Choice, Problem
-from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, GibbsSampler, _choice_start
 from bayespoint.engines._choice_walls import ChoiceWalls
 from bayespoint.engines._start import start_of
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
 from bayespoint.grams import LowRank
+from witnesses import mcse
 
 LIKELIHOODS = [Choice(), Choice(0.1), Choice(0.0, 0.5), Choice(0.05, 0.3)]
 SHORT = Billiard(draws=150, chains=3, warmup=10)

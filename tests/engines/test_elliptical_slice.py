@@ -3,10 +3,11 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem, Step
-from bayespoint.diagnostics import ess, mcse
+from bayespoint.diagnostics import ess
 from bayespoint.engines import EP, Billiard, EllipticalSlice
 from bayespoint.engines.elliptical_slice import Ellipse
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
+from witnesses import mcse
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.1, 0.5), Hinge(2.0)]
 
@@ -43,6 +44,7 @@ def test_means_are_those_of_the_billiard(likelihood, rng, seed):
 
 @pytest.mark.parametrize("weights", [None, "some"])
 def test_hinges_take_few_proposals_and_mix_at_once(weights, rng):
+    pytest.importorskip("arviz_stats")
     weights = rng.choice([0.5, 1.0, 3.0], 60) if weights else None
     posterior = EllipticalSlice(draws=500).infer(problem_of(Hinge(2.0), rng, 60, weights), rng=0)
     # the first proposal of a slice is accepted where the likelihood is nearly that of the sites

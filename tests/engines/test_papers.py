@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem, Step, readouts
-from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, ClassicBilliard, Corners, GibbsSampler, classic_billiard
 from bayespoint.engines.svm import hard_margin
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
+from witnesses import mcse
 
 
 def problem_of(size, likelihood, rng, dimension=4):

@@ -3,6 +3,7 @@
 import copy
 import os
 import warnings
+from collections import UserList
 from pathlib import Path
 
 import numpy as np
@@ -54,9 +55,9 @@ def texts():
     return [f"{a} {b}" for a in ("good", "bad") for b in ("film", "play", "book", "song", "walk")] * 3
 
 
-def mixed():
+def mixed(**settings):
     numbers = make_pipeline(SimpleImputer(), PowerTransformer())
-    return make_column_transformer((numbers, ["number", "gaps"]), (OneHotEncoder(), ["text", "category"]))
+    return make_column_transformer((numbers, ["number", "gaps"]), (OneHotEncoder(), ["text", "category"]), **settings)
 
 
 MODELS = {
@@ -85,6 +86,7 @@ MODELS = {
     "rejection": (RejectingClassifier(fixed(), rate=0.2, random_state=0), X, Y),
     "scaled": (make_pipeline(StandardScaler(), SelectKBest(k=1), fixed()), X, Y),
     "columns": (make_pipeline(mixed(), fixed()), table(), Y),
+    "all columns": (make_pipeline(mixed(remainder="passthrough"), fixed()), table(), Y),
     "text": (make_pipeline(TfidfVectorizer(), fixed("linear")), texts(), [0, 1] * 15),
     "union": (make_pipeline(make_union(CountVectorizer(), TfidfVectorizer()), fixed()), texts(), [0, 1] * 15),
     "logarithms": (make_pipeline(FunctionTransformer(np.log1p), fixed()), np.abs(X), Y),
@@ -172,6 +174,34 @@ def test_no_gram_matrix_is_kept(tmp_path):
     assert os.path.getsize(path) < 8 * (300 * 301 / 2 + 40 * 300) + 20_000
     bayespoint.save(fixed(max_rank=20).fit(rows, labels), path)
     assert os.path.getsize(path) < 8 * (20 * 300 + 40 * 300) + 20_000
+
+
+def test_a_list_of_an_older_scikit_learn_is_kept_as_a_plain_one(tmp_path):
+    """Whose class later versions do not have; to look into it would warn."""
+
+    class Columns(UserList):
+        __module__ = "sklearn.compose._column_transformer"
+
+        def __getitem__(self, index):
+            raise FutureWarning
+
+    before = make_pipeline(mixed(remainder="passthrough"), fixed()).fit(table(), Y)
+    expected = before.predict_proba(table())
+    columns, left = before[0], Columns([2])
+    columns._remainder = (*columns._remainder[:2], left)
+    columns.transformers_ = [*columns.transformers_[:-1], (*columns.transformers_[-1][:2], left)]
+    again = through_a_file(before, tmp_path)
+    assert again[0]._remainder[2] == [2]
+    assert again[0].transformers_[-1][2] is again[0]._remainder[2]
+    assert type(again[0]._remainder[2]) is list
+    np.testing.assert_array_equal(again.predict_proba(table()), expected)
+
+
+def test_lists_of_strangers_are_refused(tmp_path):
+    strange = make_pipeline(CountVectorizer(), fixed("linear")).fit(texts(), [0, 1] * 15)
+    strange[0].stop_words_ = UserList(["film"])
+    with pytest.raises(ModelFileError, match=r"do not know collections\.UserList"):
+        bayespoint.save(strange, tmp_path / "model")
 
 
 def test_watchers_stay_outside(tmp_path):

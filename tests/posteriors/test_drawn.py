@@ -4,11 +4,11 @@ from scipy.special import entr, ndtr
 from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem, Step, readouts
-from bayespoint.diagnostics import mcse
 from bayespoint.engines import Billiard, ClassicBilliard
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import DensePoints
 from bayespoint.posteriors import SampledPosterior
+from witnesses import mcse
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.05, 0.5), Hinge(2.0)]
 X = np.random.default_rng(4).normal(size=(7, 2))

@@ -6,6 +6,7 @@ Nothing in a file says how to make a thing: a node has a kind of this module, or
 
 from __future__ import annotations
 
+from collections import UserList
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from inspect import getattr_static
@@ -78,6 +79,8 @@ class _Writer:
             return self.array(value, path)
         if isinstance(value, np.generic):
             return ["scalar", self.reference(np.asarray(value), path)]
+        if isinstance(value, UserList) and kind.__module__.startswith("sklearn."):
+            return self.node(value.data, path)  # columns that ColumnTransformer left over, in older scikit-learn
         if kind in (list, tuple, set, frozenset):
             return [kind.__name__, [self.reference(one, f"{path}[{i}]") for i, one in enumerate(value)]]
         if kind is dict:

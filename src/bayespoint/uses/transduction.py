@@ -208,8 +208,8 @@ def closest_classifier(model: KernelClassifier, X: Any) -> ClosestClassifier:
     candidates = np.vstack([candidates[best], *(_downhill(features, lead, candidates[k]) for k in best)])
     refined = disagreement(candidates)
     least = int(np.argmin(refined))
-    vote = float(0.5 - 0.5 * np.abs(lead).mean())
-    return ClosestClassifier(model, posterior, candidates[least], float(refined[least]), float(found[0]), vote)
+    vote = min(0.5 - 0.5 * np.abs(lead).mean(), refined[least])  # sums in another order may differ in the last digit
+    return ClosestClassifier(model, posterior, candidates[least], float(refined[least]), float(refined[0]), float(vote))
 
 
 def _downhill(features: Array, lead: Array, weights: Array) -> Array:

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.special import ndtr
-from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bayespoint import Choice, Problem, Step, readouts
@@ -15,7 +14,7 @@ from bayespoint.grams import Dense, DensePoints, FeaturePoints, LowRank
 from bayespoint.grams.classes import site_precision
 from bayespoint.likelihoods.choice import largest_of
 from bayespoint.tuning import Model, infer_candidate
-from witnesses import central_difference
+from witnesses import central_difference, orthant_probability
 
 EXACT = EP(tolerance=1e-10)
 KINDS = {"hard": Choice(), "noise": Choice(0.1), "soft": Choice(0.0, 0.5), "soft noise": Choice(0.1, 0.5)}
@@ -83,8 +82,7 @@ def orthant(problem, noisy=()):
         return 1.0
     prior = np.kron(problem.dense + problem.likelihood.softness * np.eye(n), np.eye(n_classes))
     cov = np.array(walls) @ prior @ np.array(walls).T
-    settings = {"abseps": 1e-7, "releps": 1e-7, "maxpts": 2_000_000, "rng": np.random.default_rng(0)}
-    return multivariate_normal.cdf(np.zeros(len(cov)), cov=cov, **settings)
+    return orthant_probability(cov, 0, abseps=1e-7, releps=1e-7, maxpts=2_000_000)
 
 
 def true_log_evidence(problem):
