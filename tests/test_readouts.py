@@ -3,8 +3,9 @@ import pytest
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint import Hinge, Problem, Step, readouts
+from bayespoint import Choice, Hinge, Problem, Step, readouts
 from bayespoint.engines import EP, Billiard, EllipticalSlice
+from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import DensePoints
 from bayespoint.likelihoods import SquaredHinge
 from witnesses import log_likelihood, posterior_by_draws, weighted_mean
@@ -140,3 +141,17 @@ def test_normalised_likelihoods_always_know(posterior):
     np.testing.assert_allclose(readouts.dont_know(posterior, new_points()), 0.0, atol=1e-12)
     joint, plain = (f(posterior, new_points()) for f in (readouts.joint_class_probability, readouts.class_probability))
     np.testing.assert_allclose(joint, plain, atol=1e-12)
+
+
+def test_readouts_of_several_classes_are_of_all_classes_or_refused():
+    x = np.linspace(-2, 2, 9)
+    problem = Problem(np.exp(-0.5 * (x[:, None] - x) ** 2), np.repeat([0, 1, 2], 3), Choice(softness=0.1))
+    posterior = EP().infer(problem)
+    new = DensePoints(np.exp(-0.5 * (np.array([[0.3], [1.0]]) - x) ** 2), np.ones(2))
+    votes = readouts.vote(posterior, new)
+    np.testing.assert_allclose(readouts.vote_entropy(posterior, new), -(votes * np.log2(votes)).sum(axis=1))
+    decided = readouts.bayes_decision(posterior, new, 1 - np.eye(3))
+    np.testing.assert_array_equal(decided.action, readouts.class_probability(posterior, new).argmax(axis=1))
+    for refused in (readouts.dont_know, readouts.joint_class_probability):
+        with pytest.raises(InvalidProblemError, match="several classes"):
+            refused(posterior, new)

@@ -96,7 +96,8 @@ def bayes_decision(posterior: Posterior, new: NewPoints, loss: Any = None) -> De
     (array([2, 2, 1]), array([1.47, 0.71, 0.5 ]))
     """
     p = class_probability(posterior, new)
-    expected = np.stack([1 - p, p], axis=1) @ checked_loss(loss, 2)
+    each = np.stack([1 - p, p], axis=1) if p.ndim == 1 else p
+    expected = each @ checked_loss(loss, each.shape[1])
     return Decisions(expected.argmin(axis=1), expected)
 
 
@@ -250,6 +251,8 @@ def dont_know(posterior: Posterior, new: NewPoints) -> Array:
 def _mean_likelihood(posterior: Posterior, new: NewPoints, y: float) -> Array:
     """``<Q(y)>``, the likelihood of a label averaged over the posterior."""
     likelihood = posterior.problem.likelihood
+    if posterior.problem.n_classes is not None:
+        raise InvalidProblemError("Probabilities of several classes add up to one: use class_probability.")
 
     def mean_over_latent(mean: Array, var: Array) -> Array:
         var = np.maximum(var, np.finfo(float).tiny) * np.ones_like(mean)
@@ -313,10 +316,7 @@ def entropy(posterior: Posterior, new: NewPoints) -> Array:
     >>> readouts.entropy(posterior, DensePoints([[0.0, 0.0]], [1.0]))
     array([1.])
     """
-    p = class_probability(posterior, new)
-    if posterior.problem.n_classes is not None:
-        return entr(p).sum(axis=1) / np.log(2)
-    return (entr(p) + entr(1 - p)) / np.log(2)
+    return _bits(class_probability(posterior, new))
 
 
 def vote_entropy(posterior: Posterior, new: NewPoints) -> Array:
@@ -346,8 +346,13 @@ def vote_entropy(posterior: Posterior, new: NewPoints) -> Array:
     >>> bool(readouts.vote_entropy(posterior, new) < readouts.entropy(posterior, new))
     True
     """
-    p = vote(posterior, new)
-    return (entr(p) + entr(1 - p)) / np.log(2)
+    return _bits(vote(posterior, new))
+
+
+def _bits(p: Array) -> Array:
+    """Entropy of the probability of one of two classes, or of a row of probabilities for several."""
+    nats: Array = entr(p) + entr(1 - p) if p.ndim == 1 else entr(p).sum(axis=1)
+    return nats / np.log(2)
 
 
 def mutual_information(posterior: Posterior, new: NewPoints) -> Array:
