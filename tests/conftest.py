@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+collect_ignore = ["mutants", "soak"]  # scripts, not tests: `make mutants`, `make soak`
+
 settings.register_profile("small", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("small")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._core.extras import needed
+from ._core.telling import tell
 from ._core.typing import Array
-from .exceptions import InferenceWarning, InvalidProblemError
+from .exceptions import InvalidProblemError
 from .posteriors import SampledPosterior
 
 __all__ = ["Diagnosis", "diagnose", "ess", "mcse", "rhat", "warn_if_poor"]
@@ -145,10 +146,9 @@ def warn_if_poor(posterior: SampledPosterior) -> None:
     except ImportError:
         return
     if found.rhat > 1.05 or found.ess < 100:
-        warnings.warn(
+        tell(
             f"The chains have not mixed (R-hat {found.rhat:.2f}, effective sample size {found.ess:.0f}): take more "
             "draws or warmup before trusting these probabilities.",
-            InferenceWarning,
             stacklevel=3,
         )
 
@@ -167,8 +167,4 @@ def _long_enough(values: Array, chains: int) -> Array:
 
 
 def _statistics() -> Any:
-    try:
-        from arviz_stats.base import array_stats  # type: ignore[attr-defined]
-    except ImportError as error:
-        raise ImportError("Diagnostics need arviz-stats: install bayespoint[report].") from error
-    return array_stats
+    return needed("arviz_stats.base", "report", "Diagnostics need arviz-stats").array_stats

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -31,13 +31,29 @@ _GAIN = 1.5  # times as fast a decomposition must be for threads to pay: other w
 _RUINOUS = 20  # times as slow: a single trial says it all, and more of them would take long
 
 
-def blas_threads_for(rows: int, rank: int | None = None) -> AbstractContextManager[Any]:
-    """Work on matrices with that many rows, and columns if fewer: with a single BLAS thread if that is little."""
+@contextmanager
+def blas_threads_for(rows: int, rank: int | None = None) -> Iterator[None]:
+    """Work on matrices with that many rows, and columns if fewer: with a single BLAS thread if that is little.
+
+    One thread it is for as long as anybody is inside who does little.
+    """
     if rank is not None and rank < rows:
         rows = round((rows * rank**2) ** (1 / 3))  # a square matrix that is as much work
     if rows >= _HUGE or (rows >= _SMALL and rows >= _threads_pay_from()):
-        return nullcontext()
-    return _one_thread()
+        yield
+        return
+    with _limit.lock:
+        _limit.inside += 1
+        if _limit.inside == 1:
+            _limit.keeper.submit(_limit.hold).result()
+    try:
+        with _controller().limit(limits=1, user_api="blas"):  # for libraries in which each thread has its own limit
+            yield
+    finally:
+        with _limit.lock:
+            _limit.inside -= 1
+            if _limit.inside == 0:
+                _limit.keeper.submit(_limit.held.close).result()
 
 
 def threads_pay_from(seconds: Callable[[int, bool], float]) -> int:
@@ -51,23 +67,6 @@ def threads_pay_from(seconds: Callable[[int, bool], float]) -> int:
     if outcomes(_LARGE) != {True}:
         return _HUGE
     return _SMALL if outcomes(_SMALL) == {True} else _LARGE
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One BLAS thread for as long as anybody is inside."""
-    with _limit.lock:
-        _limit.inside += 1
-        if _limit.inside == 1:
-            _limit.keeper.submit(_limit.hold).result()
-    try:
-        with _controller().limit(limits=1, user_api="blas"):  # for libraries in which each thread has its own limit
-            yield
-    finally:
-        with _limit.lock:
-            _limit.inside -= 1
-            if _limit.inside == 0:
-                _limit.keeper.submit(_limit.held.close).result()
 
 
 def blas_threads() -> int:
@@ -101,7 +100,7 @@ def _decomposition_seconds(rows: int, alone: bool) -> float:
     """Of a Cholesky decomposition, which is what engines wait for."""
     matrix = np.full((rows, rows), 0.5, order="F")
     matrix.flat[:: rows + 1] = 1.0
-    with _one_thread() if alone else nullcontext():
+    with blas_threads_for(0) if alone else nullcontext():
         start = time.perf_counter()
         lapack.dpotrf(matrix, lower=1, overwrite_a=1)
         return time.perf_counter() - start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,8 +24,9 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # the same model makes the same file
 def written_whole(path: str | Path) -> Iterator[Any]:
     """A file to write to that takes the place of the one at `path` when all of it is on disk, and not before."""
     path = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    name = path.parent / f".{path.name}.{secrets.token_hex(8)}.part"
+    try:  # with the rights that the user's mask leaves; to ask for the mask would be to change it, for all threads
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.") from None
     try:
@@ -33,7 +34,6 @@ def written_whole(path: str | Path) -> Iterator[Any]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_mask())
         os.replace(name, path)
     except BaseException:
         with suppress(OSError):
@@ -45,12 +45,6 @@ def written_whole(path: str | Path) -> Iterator[Any]:
             os.fsync(directory)
         finally:
             os.close(directory)
-
-
-def _mask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 def write_archive(path: str | Path, page: dict[str, Any], arrays: Sequence[bytes]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.pipelines import steps_of
+from .._core.telling import heard_by, nobody
 from ..estimators import Fitted
 from ..exceptions import ModelFileError
 from .container import Archive, write_archive
@@ -211,8 +211,7 @@ def _innermost(model: Any) -> Any:
 
 def _check_sound(fitted: Fitted) -> None:
     """A model must be able to say something finite about one of its own training points."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with heard_by(nobody), np.errstate(all="ignore"):
         new = fitted.at(fitted.points.X[:1])
         moments = [posterior.at(new).latent for posterior in fitted.posteriors]
     if not all(np.isfinite(np.asarray(one)).all() for pair in moments for one in pair):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.extras import needed
 from .._core.objects import Objects
 from .._core.typing import Array
 from ..estimators import BayesianSVC, BayesPointClassifier, Fitted, GaussianMarginClassifier
@@ -60,8 +62,7 @@ def to_onnx(model: Any, X: Any, **options: Any) -> Any:
     >>> bool(np.abs(proba - model.predict_proba(X)).max() < 1e-8)
     True
     """
-    import skl2onnx
-
+    skl2onnx = _skl2onnx()
     register_converters()
     check_is_fitted(model)
     return skl2onnx.to_onnx(model, X[:1], options={id(model): {"zipmap": False}}, **options)
@@ -78,17 +79,20 @@ def register_converters() -> None:
     >>> "BayespointBayesianSVC" in supported_converters()
     True
     """
-    from skl2onnx import update_registered_converter
-    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
-
+    skl2onnx = _skl2onnx()
+    shapes = import_module("skl2onnx.common.shape_calculator").calculate_linear_classifier_output_shapes
     for kind in _KINDS:
-        update_registered_converter(
+        skl2onnx.update_registered_converter(
             kind,
             f"Bayespoint{kind.__name__}",
-            calculate_linear_classifier_output_shapes,
+            shapes,
             _convert,
             options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
         )
+
+
+def _skl2onnx() -> Any:
+    return needed("skl2onnx", "onnx", "ONNX graphs need skl2onnx")
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
+from .._core.extras import needed
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 
@@ -34,10 +35,7 @@ def new_axes(width: float = 6.0, height: float = 4.0) -> Any:
 
 def new_grid(rows: int, columns: int, width: float, height: float, **options: Any) -> Any:
     """An array of axes, of shape (rows, columns), in a figure of its own."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Displays need matplotlib: install bayespoint[plot].") from error
+    plt = needed("matplotlib.pyplot", "plot", "Displays need matplotlib")
     _, axes = plt.subplots(rows, columns, figsize=(width, height), layout="constrained", squeeze=False, **options)
     return axes
 
