@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint import Problem, Step
+from bayespoint import Choice, Problem, Step
 from bayespoint._core.random import as_generator
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import Dense
@@ -117,3 +117,12 @@ def test_generators_come_from_any_source_of_randomness():
     generator = np.random.default_rng(0)
     assert as_generator(generator) is generator
     assert isinstance(as_generator(None), np.random.Generator)
+
+
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 0.5])])
+def test_rows_of_class_numbers_count_as_their_weights_say(weights, rng):
+    latents = rng.normal(size=(5, 3, 3))
+    problem = Problem(np.eye(3), np.array([0, 2, 1]), Choice(0.1), weights)
+    largest = latents.argmax(axis=-1) == problem.y
+    expected = np.log(np.where(largest, 0.9, 0.05)) * (1.0 if weights is None else weights)
+    np.testing.assert_allclose(problem.log_likelihood(latents), expected, atol=1e-12)

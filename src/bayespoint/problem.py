@@ -10,7 +10,8 @@ import numpy as np
 from ._core.typing import Array
 from ._core.words import told_briefly
 from .exceptions import EmptyVersionSpaceError, InvalidProblemError
-from .grams import Dense, Gram, NewPoints, check_gram
+from .grams import Dense, Gram, NewPoints
+from .grams.checks import mended_gram
 from .grams.separation import separating_class_latents, separating_latents
 from .grams.whitening import Whitened
 from .likelihoods import Choice, Likelihood
@@ -84,7 +85,9 @@ class Problem:
     weights : array-like of shape (n,) or Weights, optional
         Positive weights; a whole number means as many copies of the row. One each by default.
     check : bool, default=True
-        Whether to test that `gram` is positive semi-definite, at the price of a Cholesky decomposition.
+        Whether to test that an array is symmetric and positive semi-definite, at the price of a Cholesky
+        decomposition. One that is off by up to 1e-8 of its largest entry (its lowest eigenvalue by n times that) is
+        mended, with a warning that says by how much; any other is refused.
     n_classes : int, optional
         Number of classes, with `Choice`; by default one more than the largest class number. None for labels -1, +1.
 
@@ -119,7 +122,7 @@ class Problem:
                 "softness=0, or take one class against the rest."
             )
         if check and gram is not given:
-            check_gram(gram.dense)
+            gram = Dense(mended_gram(gram.dense))
         for name, value in (("gram", gram), ("y", y), ("weights", weights), ("n_classes", n_classes)):
             object.__setattr__(self, name, value)
 
@@ -204,12 +207,17 @@ class Problem:
         values[..., rows] = copies[rows] * log_z.reshape(some.shape)
         return values
 
-    def refuse_weights_of_noise(self) -> None:
-        """Raise if some weight is not that of a step or hinge at one draw of what the row has of its own."""
+    @property
+    def weighs_noise(self) -> bool:
+        """Whether some weight is not that of a step or hinge at one draw of what the row has of its own."""
         if self.weights is None:
-            return
+            return False
         beyond = self.weights.copies > 1 if self.likelihood.softness == 0 else self.weights.total != 1
-        if np.any(beyond & (self.own > 0)):
+        return bool(np.any(beyond & (self.own > 0)))
+
+    def refuse_weights_of_noise(self) -> None:
+        """Raise if walls, which act on one draw of what a row has of its own, cannot weight it."""
+        if self.weighs_noise:
             raise InvalidProblemError(
                 "Walls cannot weight rows under a soft boundary, nor count rows with a residual more than once: "
                 "repeat rows, set softness=0, or use EP or EllipticalSlice."

@@ -17,6 +17,7 @@ KERNEL = ConstantKernel(1.5) * RBF(1.0) + ConstantKernel(0.3)
 _rng = np.random.default_rng(5)
 X = _rng.normal(size=(SIZE + 3, 2))  # the last three are new
 Y = np.where(X[:SIZE, 0] > 0, 1.0, -1.0)
+THREE = np.array([0, 1, 2, 0, 1, 2, 2, 0])  # classes
 FEATURES = np.c_[X, 0.5 * np.ones(len(X)), 0.5 * X[:, 0] * X[:, 1]]
 RESIDUAL = np.linspace(0.1, 0.8, len(X))
 GRAMS = {

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from bayespoint.grams import Dense, DensePoints, dense
+from bayespoint.exceptions import InvalidProblemError
+from bayespoint.grams import Dense, DensePoints, _dense_gaussian
 
 pytestmark = pytest.mark.processor  # rounding differs
 
@@ -47,7 +48,7 @@ def test_many_points_by_a_short_root(kind):
 
 
 def test_the_witness_sees_a_root_that_is_too_short(monkeypatch):
-    monkeypatch.setattr(dense, "_LEFT_OUT", 1e-3)
+    monkeypatch.setattr(_dense_gaussian, "_LEFT_OUT", 1e-3)
     gaussian, cross, diag, tau = setting("plain")
     error = np.abs(gaussian.at(DensePoints(cross, diag))[1] - exact_variance(gaussian, cross, diag, tau)) / diag
     assert 2e-9 < error.max() <= 1e-3
@@ -71,3 +72,15 @@ def test_few_points_are_not_worth_a_short_root():
     assert "short_root" not in vars(gaussian)
     gaussian.at(DensePoints(cross[:10], diag[:10]).among_many(300))  # some of many are
     assert "short_root" in vars(gaussian)
+
+
+def test_one_point_goes_with_itself_and_two_have_to_say_how():
+    np.testing.assert_array_equal(DensePoints(np.ones((1, 3)), [2.0]).among, [[2.0]])
+    with pytest.raises(InvalidProblemError, match="how they go together"):
+        _ = DensePoints(np.ones((2, 3)), [2.0, 2.0]).among
+
+
+@pytest.mark.parametrize(("cross", "diag"), [(np.ones(3), np.ones(3)), (np.ones((2, 3)), np.ones(3))])
+def test_new_points_of_another_shape_are_refused(cross, diag):
+    with pytest.raises(InvalidProblemError, match="one row a point"):
+        DensePoints(cross, diag)

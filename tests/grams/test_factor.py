@@ -9,6 +9,7 @@ from bayespoint.engines import EP, Billiard, EllipticalSlice, Laplace
 from bayespoint.engines.ep import engine as ep
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import DensePoints, FeaturePoints, LowRank
+from bayespoint.grams.factor import root_of_precision
 from bayespoint.likelihoods import Logistic
 
 LIKELIHOODS = [Step(softness=0.5), Step(noise=0.1), Step(), Hinge(2.0), Logistic(1.0)]
@@ -107,3 +108,18 @@ def test_an_empty_version_space_says_why():
 def test_bad_factors(factor):
     with pytest.raises(InvalidProblemError, match="finite matrix"):
         LowRank(factor)
+
+
+def test_one_bad_number_in_a_factor_is_refused():
+    factor = np.ones((3, 2))
+    factor[1, 1] = np.nan
+    with pytest.raises(InvalidProblemError, match="must be a finite matrix"):
+        LowRank(factor)
+
+
+def test_the_root_of_a_precision_is_a_triangle_with_its_square(rng):
+    scaled = rng.normal(size=(6, 3))
+    lower = root_of_precision(scaled)
+    np.testing.assert_allclose(lower @ lower.T, np.eye(3) + scaled.T @ scaled, rtol=1e-12)
+    assert (np.diagonal(lower) > 0).all()
+    np.testing.assert_array_equal(np.triu(lower, 1), 0.0)

@@ -194,3 +194,16 @@ def test_residuals_by_dense_algebra(data):
 def test_bad_residuals_are_refused(residual, data):
     with pytest.raises(InvalidProblemError, match="residual must be 80 variances"):
         LowRank(data[0], residual=residual)
+
+
+def test_a_factor_grows_as_far_as_it_must(rng):
+    X = rng.uniform(0, 30, size=(700, 2))
+    found = pivoted_cholesky(RBF(0.3), X, tolerance=0.0, rng=0)
+    assert found.factor.shape[1] == len(found.pivots) > 600
+    np.testing.assert_allclose(found.factor @ found.factor.T, RBF(0.3)(X), atol=1e-8)
+
+
+@pytest.mark.parametrize(("left", "rank"), [(3e-13, 2), (1e-13, 1)])
+def test_what_is_left_of_two_points_is_rounding_below_two_in_ten_to_the_thirteen(left, rank):
+    X = np.array([[1.0, 0.0], [0.0, np.sqrt(left)]])
+    assert pivoted_cholesky(DotProduct(sigma_0=0.0), X, tolerance=0.0, rng=0).factor.shape == (2, rank)

@@ -6,6 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from bayespoint import Hinge, Problem, Step
 from bayespoint.grams import DensePoints
+from bayespoint.grams.dense import PivotedRoot
 
 
 def gram_of(kind, rng, size=20):
@@ -126,3 +127,18 @@ def test_features_are_the_projection_of_new_points(rng):
     gram, cross = RBF(1.0)(X), RBF(1.0)(new, X)
     features = Problem(gram, np.ones(8), Step()).whitened().features(DensePoints(cross, np.ones(5)))
     np.testing.assert_allclose(features @ features.T, cross @ np.linalg.solve(gram, cross.T), atol=1e-8)
+
+
+def test_a_row_brings_a_coordinate_if_the_others_do_not_determine_it(rng):
+    gram = gram_of("full", rng, 5)
+    root = PivotedRoot(np.linalg.cholesky(gram[:4, :4]), np.arange(4))
+    features = np.linalg.solve(root.factor, gram[:4, 4])
+    grown = root.with_row(features, gram[4, 4] - features @ features)
+    np.testing.assert_allclose(grown.factor @ grown.factor.T, gram, atol=1e-12)
+    np.testing.assert_allclose(grown.coordinates(grown.factor @ np.arange(5.0)), np.arange(5.0), atol=1e-9)
+    known = root.with_row(root.factor[2], 0.0)  # the third row again
+    assert known.factor.shape == (5, 4)
+    np.testing.assert_array_equal(known.pivots, root.pivots)
+    np.testing.assert_allclose(
+        known.factor @ known.factor.T, gram[np.ix_([0, 1, 2, 3, 2], [0, 1, 2, 3, 2])], atol=1e-12
+    )

@@ -1,10 +1,11 @@
 """Gram matrices: one interface (`Gram`), three kinds, and the views of points that make them."""
 
+from .checks import check_gram
 from .cholesky import pivoted_cholesky
 from .coordinates import NaturalGaussian
 from .dense import Dense, DensePoints
 from .factor import FeaturePoints, LowRank
-from .gram import Conditioned, Gram, NewPoints, Root, RowSource, check_gram
+from .gram import Conditioned, Gram, NewPoints, Root, RowSource
 from .rows import KernelRows, RowPoints
 from .views import Approximation, Exact, Landmarks, Linear, Range, Rows, View, choose_view, view_by_features
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numba import njit
+from .._core.compiling import compiled
 
 __all__ = ["inner_products"]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(nogil=True, fastmath={"contract"})
 def inner_products(starts, features, values, columns, out):  # type: ignore[no-untyped-def]
     """``out[i] = sum_k values[k] columns[features[k]]`` over the non-zero features k of row i, eight at a time."""
     width = columns.shape[1]

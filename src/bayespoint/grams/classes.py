@@ -67,6 +67,10 @@ class ConditionedClasses(Protocol):
         """Logarithm of the integral of the prior times the sites."""
         ...
 
+    def mean_under(self, gram: Any, nu: Array) -> Array:
+        """What `mean` would be with other shifts of the sites and the same precisions: O(C n^2), or O(n C r)."""
+        ...
+
     def at(self, new: Any) -> tuple[Array, Array]:
         """Mean and covariance of the latents of the classes at each new point."""
         ...
@@ -113,6 +117,16 @@ class DenseClasses:
     def weights(self) -> Array:
         """The means as expansions."""
         return self.alpha
+
+    def mean_under(self, gram: Any, nu: Array) -> Array:
+        """By the values of the Gram matrix."""
+        first = self._each(gram.dense @ nu)
+        common = self.level.T @ (self.level @ first.sum(axis=1))
+        return np.asarray(gram.dense @ (nu - first + self._each(np.tile(common[:, None], nu.shape[1]))))
+
+    def _each(self, x: Array) -> Array:
+        """``E_c x_c`` for each class c and column of x."""
+        return np.hstack([self._pulled(c, np.asfortranarray(x[:, c : c + 1])) for c in range(x.shape[1])])
 
     def at(self, new: Any) -> tuple[Array, Array]:
         """Mean and covariance at each new point."""
@@ -211,7 +225,7 @@ def precision_of(plus: Array, minus: Array) -> Array:
     for start in range(0, n, _TILE):  # the upper triangle from the lower one
         stop = min(start + _TILE, n)
         corner = precision[start:stop, start:stop]
-        corner[np.triu_indices(stop - start, 1)] = corner.T[np.triu_indices(stop - start, 1)]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
         precision[start:stop, stop:] = precision[stop:, start:stop].T
     if minus.shape[1]:
         precision = blas.dgemm(-1.0, minus, minus, trans_b=1, beta=1.0, c=precision, overwrite_c=1)
@@ -271,6 +285,10 @@ class FactorClasses:
         own = [new.among - new.features @ new.features.T] * self.weights.shape[1]
         return new.features @ self.weights, _joint(own, self._white(new.features))
 
+    def mean_under(self, gram: Any, nu: Array) -> Array:
+        """In coordinates."""
+        return np.asarray(self.factor @ _coordinates(self.root, self.factor, nu))
+
     def _white(self, features: Array) -> list[Array]:
         rank = features.shape[1]
         return [self.root[:, start : start + rank] @ features.T for start in range(0, len(self.root), rank)]
@@ -311,8 +329,7 @@ def factor_classes(m: Array, sites: Array, nu: Array) -> FactorClasses | None:
     if failed:
         return None
     root = np.asfortranarray(lapack.dtrtri(lower, lower=1)[0])
-    pushed = (m.T @ nu).T.ravel()
-    weights = (root.T @ (root @ pushed)).reshape(n_classes, rank).T
+    weights = _coordinates(root, m, nu)
     mean = m @ weights
     alpha = nu - np.einsum("icd,id->ic", sites, mean)
     log_ratio = -float(np.log(np.diagonal(lower)).sum()) + 0.5 * float((nu * mean).sum())
@@ -323,6 +340,12 @@ def factor_classes(m: Array, sites: Array, nu: Array) -> FactorClasses | None:
     prior = np.einsum("ij,ij->i", m, m)[:, None]
     covariance[:, index, index] = above_rounding(covariance[:, index, index], prior)
     return found
+
+
+def _coordinates(root: Array, factor: Array, nu: Array) -> Array:
+    """Means of the coordinates of each class, of shape (rank, C)."""
+    pushed = (factor.T @ nu).T.ravel()
+    return np.asarray((root.T @ (root @ pushed)).reshape(nu.shape[1], -1).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,6 +379,10 @@ class RootClasses:
     def log_ratio(self) -> float:
         """Of the integral of the prior times the sites."""
         return self.coordinates.log_ratio
+
+    def mean_under(self, gram: Any, nu: Array) -> Array:
+        """In coordinates."""
+        return self.coordinates.mean_under(gram, nu)
 
     def at(self, new: Any) -> tuple[Array, Array]:
         """By the features of new points."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from scipy.linalg import blas, eigh, lapack
+from scipy.linalg import blas, lapack
 
 from .._core.files import packed_triangle, parts_of, unpacked_triangle
 from .._core.typing import Array
@@ -28,7 +28,6 @@ __all__ = [
     "RowSource",
     "WithTriangle",
     "above_rounding",
-    "check_gram",
     "conditioned_on",
     "pivoted_root",
     "remember",
@@ -350,37 +349,3 @@ def pivoted_root(gram: Array, *, by_row: bool = False, tolerance: float | None =
     if by_row:
         factor *= norms[:, None]
     return factor, order[:rank]
-
-
-def check_gram(gram: Array) -> None:
-    """Raise with one sentence unless `gram` is finite, symmetric and positive semi-definite up to rounding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.grams import check_gram
-    >>> check_gram(np.array([[1.0, 2.0], [2.0, 1.0]]))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    bayespoint.exceptions.InvalidProblemError: The kernel is not positive semi-definite ...
-    """
-    if not np.isfinite(gram).all():
-        raise InvalidProblemError(
-            "The Gram matrix has NaN or infinite entries: check the kernel, or rescale the features "
-            "(for example with StandardScaler)."
-        )
-    scale = float(np.abs(gram).max(initial=0.0))
-    if np.abs(gram - gram.T).max(initial=0.0) > 1e-8 * scale:
-        raise InvalidProblemError("The Gram matrix is not symmetric; a kernel must satisfy k(x, z) = k(z, x).")
-    if scale > 1e150:
-        raise InvalidProblemError(f"Kernel values reach {scale:.1g}, too large to square: rescale the features.")
-    if 0 < scale < 1e-150:
-        raise InvalidProblemError(f"Kernel values reach only {scale:.1g}, too small to square: rescale the features.")
-    tolerance = 1e-8 * len(gram) * scale
-    shifted = gram + tolerance * np.eye(len(gram))
-    if scale > 0 and lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)[1] != 0:
-        lowest = float(eigh(gram, eigvals_only=True, subset_by_index=[0, 0])[0])
-        raise InvalidProblemError(
-            f"The kernel is not positive semi-definite (lowest eigenvalue of the Gram matrix {lowest:.3g}): "
-            "use a valid kernel, or clip the negative eigenvalues of a precomputed one."
-        )

@@ -54,8 +54,7 @@ def kernel_values(kernel: Kernel, X: Any, Z: Any = None) -> Array:
     if isinstance(kernel, OnFeatures):
         return kernel_values(kernel.kernel, kernel.features(X), None if Z is None else kernel.features(Z))
     if (scales := length_scales(kernel, np.shape(X)[1:])) is not None:
-        X = np.asarray(X) / scales
-        return _gaussian_gram(X) if Z is None else _gaussian(X, np.asarray(Z) / scales)
+        return _gaussian(np.asarray(X) / scales, None if Z is None else np.asarray(Z) / scales)
     return np.array(kernel(X, Z))  # a copy: what a user's kernel returns is not ours to change
 
 
@@ -68,21 +67,27 @@ def length_scales(kernel: Kernel, shape: tuple[int, ...]) -> Any:
     return None
 
 
-def _gaussian(X: Array, Z: Array) -> Array:
-    """``exp(-|x - z|^2 / 2)``."""
-    values, pairs = np.empty((len(X), len(Z))), _Pairs(X, Z)
-    for start in range(0, len(X), _ROWS):
-        pairs.write(slice(start, start + _ROWS), slice(None), values[start : start + _ROWS])
-    return values
-
-
-def _gaussian_gram(X: Array) -> Array:
-    """The same of all pairs of rows: one half computed, the other copied."""
-    values, pairs = np.empty((len(X), len(X))), _Pairs(X, X)
+def _gaussian(X: Array, Z: Array | None) -> Array:
+    """``exp(-|x - z|^2 / 2)``; of rows of X with each other if there are no others: one half, the other copied."""
+    others, squares = X if Z is None else Z, None
+    if X.shape[1] >= _WIDE and len(X) and len(others):
+        X, others, squares = _by_products(X, others)
+    values = np.empty((len(X), len(others)))
     for start in range(0, len(X), _ROWS):
         stop = min(start + _ROWS, len(X))
-        part = np.empty((stop - start, stop))
-        pairs.write(slice(start, stop), slice(stop), part)
+        part = np.empty((stop - start, stop)) if Z is None else values[start:stop]
+        among = others[: part.shape[1]]
+        if squares is None:
+            cdist(X[start:stop], among, "sqeuclidean", out=part)
+            part *= -0.5
+        else:
+            np.matmul(X[start:stop], among.T, out=part)
+            part -= squares[1][: part.shape[1]]
+            part -= squares[0][start:stop, None]
+            np.minimum(part, 0.0, out=part)
+        np.exp(part, out=part)
+        if Z is not None:
+            continue
         own = part[:, start:]
         own[:] = np.tril(own, -1) + np.tril(own, -1).T  # products need not be symmetric to the last bit
         np.fill_diagonal(own, 1.0)
@@ -91,31 +96,15 @@ def _gaussian_gram(X: Array) -> Array:
     return values
 
 
-class _Pairs:
-    """Gaussian kernel values of rows of X with rows of Z, by differences or by products.
+def _by_products(X: Array, Z: Array) -> tuple[Array, Array, list[Array] | None]:
+    """Points around zero and halves of their squared lengths, where distances can be had from products of them.
 
     ``-|x - z|^2 / 2 = x'z - |x|^2 / 2 - |z|^2 / 2`` is many times faster where points have many features. It rounds
     like the squared lengths, so zero is moved to where the points are, and those still far away go by differences.
     """
-
-    def __init__(self, X: Array, Z: Array) -> None:
-        self.X, self.Z, self.squares = X, Z, None
-        if X.shape[1] < _WIDE or not (len(X) and len(Z)):
-            return
-        centre = Z.mean(axis=0)
-        shifted = [part - centre for part in (X, Z)]
-        squares = [0.5 * np.einsum("ij,ij->i", part, part) for part in shifted]
-        if max(part.max() for part in squares) < 0.5 * _FAR:
-            (self.X, self.Z), self.squares = shifted, squares
-
-    def write(self, rows: slice, columns: slice, out: Array) -> None:
-        X, Z = self.X[rows], self.Z[columns]
-        if self.squares is None:
-            cdist(X, Z, "sqeuclidean", out=out)
-            out *= -0.5
-        else:
-            np.matmul(X, Z.T, out=out)
-            out -= self.squares[1][columns]
-            out -= self.squares[0][rows, None]
-            np.minimum(out, 0.0, out=out)
-        np.exp(out, out=out)
+    centre = Z.mean(axis=0)
+    shifted = [part - centre for part in (X, Z)]
+    squares = [0.5 * np.einsum("ij,ij->i", part, part) for part in shifted]
+    if max(part.max() for part in squares) < 0.5 * _FAR:
+        return *shifted, squares
+    return X, Z, None

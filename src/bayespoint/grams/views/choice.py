@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..._core.random import as_generator
-from ...exceptions import InferenceWarning
-from ...kernels import linear_features
+from ..._core.telling import tell
+from ...kernels import linear_features, spectral_leaf
 from .landmarks import Landmarks
 from .linear import Linear, Range, leading_directions, linear_view
 from .view import View, approximation
@@ -73,7 +72,8 @@ def choose_view(
     n = X.shape[0]
     linear_from = linear_from if rough is None else 0
     wants_linear = linear_from == 0 or max_rank is not None
-    if (leading := leading_directions(kernel, X, linear_from, rough)) is not None:
+    spectral = spectral_leaf(kernel)
+    if spectral is not None and (leading := leading_directions(kernel, spectral, X, linear_from, rough)) is not None:
         return leading
     if wants_linear and linear_from < n > X.shape[1] + 1 and (linear := linear_view(kernel, X)) is not None:
         return linear
@@ -90,9 +90,8 @@ def choose_view(
     found = approximation(view, kernel)
     if found.left_out > _MUCH:
         exact = ", or set it to None for the exact Gram matrix" if n <= _BEARABLE else ""
-        warnings.warn(
+        tell(
             f"Low rank: {found}; raise max_rank{exact}.",
-            InferenceWarning,
             stacklevel=2,
         )
     return view

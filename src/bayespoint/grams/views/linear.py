@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from ..._core.typing import Array
 from ..._core.words import told_briefly
-from ...kernels import by_differences, kernel_values, linear_features, spectral_leaf
+from ...kernels import Spectral, by_differences, kernel_values, linear_features, spectral_leaf
 from ...kernels.tables import without_features
 from ..factor import FeaturePoints, LowRank
 from .view import GramSlope, WholeKernel, as_seen, slope_of_residuals
@@ -129,10 +129,10 @@ def linear_view(kernel: Kernel, X: Any) -> Linear | Range | None:
     return Linear(X) if spectral_leaf(kernel) is None else Range(X)
 
 
-def leading_directions(kernel: Kernel, X: Any, linear_from: int, rough: int | None) -> Range | None:
-    """Leading directions, for a kernel that has them: a few to climb by, else all where rows are more than these."""
-    n, spectral = X.shape[0], spectral_leaf(kernel)
-    if spectral is None or linear_features(kernel, X[:1]) is None:
+def leading_directions(kernel: Kernel, spectral: Spectral, X: Any, linear_from: int, rough: int | None) -> Range | None:
+    """Leading directions of a kernel that has a spectral leaf: a few to climb by, else all where rows are more."""
+    n = X.shape[0]
+    if linear_features(kernel, X[:1]) is None:
         return None
     if rough is not None and n > _FEW_DIRECTIONS:
         return Range(X, _FEW_DIRECTIONS)
