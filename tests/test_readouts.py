@@ -155,3 +155,28 @@ def test_readouts_of_several_classes_are_of_all_classes_or_refused():
     for refused in (readouts.dont_know, readouts.joint_class_probability):
         with pytest.raises(InvalidProblemError, match="several classes"):
             refused(posterior, new)
+
+
+def test_information_is_entropy_less_noise_in_bits(rng):
+    X = rng.normal(size=(6, 2))
+    posterior = EP().infer(Problem(2 * RBF(1.0)(X), np.sign(X[:, 0]), Step(0.1, 0.5)))
+    points = DensePoints(2 * RBF(1.0)(X + 0.3, X), np.full(6, 2.0))
+    latent, u = readouts.latent(posterior, points), np.linspace(-9, 9, 4001)
+    f = latent.mean[:, None] + np.sqrt(latent.variance)[:, None] * u
+    p = 0.1 + 0.8 * norm.cdf(f / np.sqrt(0.5))
+    weight = norm.pdf(u) / norm.pdf(u).sum()
+
+    def bits(p):
+        return -p * np.log2(p) - (1 - p) * np.log2(1 - p)
+
+    expected = bits(p @ weight) - bits(p) @ weight
+    np.testing.assert_allclose(readouts.mutual_information(posterior, points), expected, atol=1e-7)
+
+
+def test_the_bayes_point_of_several_classes_has_length_one(rng):
+    X = rng.normal(size=(6, 2))
+    gram = 2 * RBF(1.0)(X)
+    posterior = EP().infer(Problem(gram, np.array([0, 1, 2, 0, 1, 2]), Choice(softness=1.0)))
+    alpha = readouts.bayes_point(posterior)
+    assert alpha.shape == (6, 3)
+    assert np.trace(alpha.T @ gram @ alpha) == pytest.approx(1.0)

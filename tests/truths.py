@@ -129,14 +129,14 @@ def by_quadrature(problem):
     return np.log(weights @ (density * np.prod(likelihood_of(problem.likelihood, problem.y * points), axis=1)))
 
 
-def markov_problem(size, likelihood, seed=0):
+def markov_problem(size, likelihood, seed=0, weights=None):
     """Ornstein-Uhlenbeck kernel on a line, labels of a function of the prior with a few turned round."""
     rng = np.random.default_rng([seed, size])
     x = np.cumsum(rng.uniform(0.1, 0.3, size))
     gram = 2.0 * np.exp(-np.abs(x[:, None] - x))
     y = np.sign(np.linalg.cholesky(gram) @ rng.standard_normal(size))
     y[rng.choice(size, size // 10, replace=False)] *= -1
-    return Problem(gram, y, likelihood)
+    return Problem(gram, y, likelihood, weights)
 
 
 def by_recursion(problem, order=40):
@@ -145,7 +145,7 @@ def by_recursion(problem, order=40):
     gram, total = problem.dense, 0.0
     message = norm.pdf(f, scale=np.sqrt(gram[0, 0]))
     for i in range(problem.size):
-        message = message * likelihood_of(problem.likelihood, problem.y[i] * f)
+        message = message * likelihood_of(problem.likelihood, problem.y[i] * f) ** problem.exponents[i]
         mass = w @ message
         total += np.log(mass)
         if i + 1 < problem.size:

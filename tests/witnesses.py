@@ -190,3 +190,35 @@ def stratified(inner, X, y, rng, **options):
         rows = rng.permutation(np.flatnonzero(y == label))
         part[rows[: len(rows) // 2]] = True
     return RejectingClassifier(inner.fit(X[~part], y[~part]), calibration="prefit", **options).fit(X[part], y[part])
+
+
+def precise_ep(problem, sweeps=60, digits=40):
+    """`textbook_ep` with as many digits as are asked for: (log-evidence, means)."""
+    mp = pytest.importorskip("mpmath").mp
+    with mp.workdps(digits):
+        n, q, s = problem.size, mp.mpf(problem.likelihood.noise), mp.mpf(problem.likelihood.softness)
+        y = [int(label) for label in problem.y]
+        gram, one = mp.matrix(problem.dense.tolist()), mp.eye(n)
+        tau, nu = [mp.mpf(0)] * n, [mp.mpf(0)] * n
+
+        def gaussian():
+            cov = (one + gram * mp.diag(tau)) ** -1 * gram
+            return cov, cov * mp.matrix(nu)
+
+        def matched(i, cov, mean):
+            v = 1 / (1 / cov[i, i] - tau[i])
+            m = v * (mean[i] / cov[i, i] - nu[i])
+            z = y[i] * m / mp.sqrt(v + s)
+            norm = q + (1 - 2 * q) * mp.ncdf(z)
+            r = (1 - 2 * q) * mp.npdf(z) / norm
+            return m, v, norm, m + y[i] * v * r / mp.sqrt(v + s), v - v * v * r * (z + r) / (v + s)
+
+        for i in list(range(n)) * sweeps:
+            m, v, _, new_mean, new_var = matched(i, *gaussian())
+            tau[i], nu[i] = 1 / new_var - 1 / v, new_mean / new_var - m / v
+        cov, mean = gaussian()
+        evidence = (mp.matrix(nu).T * mean)[0] / 2 - mp.log(mp.det(one + gram * mp.diag(tau))) / 2
+        for i in range(n):
+            m, v, norm, new_mean, new_var = matched(i, cov, mean)
+            evidence += mp.log(norm) + (m**2 / v - new_mean**2 / new_var + mp.log(v / new_var)) / 2
+        return float(evidence), np.array([float(value) for value in mean])

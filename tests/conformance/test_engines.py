@@ -25,7 +25,7 @@ from bayespoint.engines import (
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import LowRank, NaturalGaussian
 from bayespoint.likelihoods import SquaredHinge
-from grams import GRAMS, SIZE, WEIGHTS, at_new, dense_problem_of, new_points, problem_of, spanned
+from grams import GRAMS, SIZE, THREE, WEIGHTS, at_new, dense_problem_of, new_points, problem_of, spanned
 from witnesses import mcse
 
 LIKELIHOODS = {
@@ -65,7 +65,6 @@ CLASSES = {  # class numbers instead of signs, columns in the order of CHOICES; 
     "GibbsSampler": [True, True, True, True],
     "EP": [True, True, True, True],
 }
-THREE = np.array([0, 1, 2, 0, 1, 2, 2, 0])
 CELLS = [(engine, kind, works) for engine, row in TABLE.items() for kind, works in zip(LIKELIHOODS, row, strict=True)]
 WORKING = [(engine, kind) for engine, kind, works in CELLS if works]
 EXACT = ["Billiard", "EllipticalSlice", "GibbsSampler"]

@@ -97,7 +97,7 @@ GOOD = {
 }
 REFUSED = {
     "partial_fit": {
-        *("noise", "several noises", "precomputed", "sampled", "sampled landmarks", "several sampled"),
+        *("precomputed", "sampled", "sampled landmarks", "several sampled"),
         *("balanced", "several weighted"),
     },
     "dask": {"precomputed", "sampled", "sampled landmarks", "several sampled"},

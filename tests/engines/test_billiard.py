@@ -61,6 +61,7 @@ def test_batches_do_not_show(rng, monkeypatch):
     problem = problem_of(Hinge(2.0), rng)
     many = SHORT.infer(problem, rng=0).coordinates
     monkeypatch.setattr(billiard, "_BATCH", 7)
+    monkeypatch.setattr(billiard, "_MANY", 0)
     np.testing.assert_allclose(SHORT.infer(problem, rng=0).coordinates[:, :20], many[:, :20], atol=1e-9)
 
 
@@ -174,6 +175,18 @@ def test_a_flight_is_that_of_the_book(likelihood, time, rng):
     np.testing.assert_allclose(white.latents(positions), latents, atol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+@pytest.mark.parametrize("likelihood", [Step(), Step(0.1)], ids=str)
+def test_the_scale_of_latents_does_not_show(likelihood, scale, rng):
+    walls = billiard.Walls.of(problem_of(likelihood, rng, size=9))
+    larger = walls._replace(gram=scale**2 * walls.gram, diag=scale**2 * walls.diag)
+    theta, velocity = walls.y * np.abs(rng.normal(size=9)), rng.normal(size=(1, 9)) @ walls.gram
+    scaled = scale * theta
+    events = walls.fly(theta, velocity, np.pi / 2, 100)[2]
+    assert larger.fly(scaled, scale * velocity, np.pi / 2, 100)[2] == events > 0
+    np.testing.assert_allclose(scaled / scale, theta, atol=1e-9)
+
+
 def test_the_book_tells_a_wrong_flight(rng):
     problem = problem_of(Step(0.1), rng, size=9)
     white, walls, position, refresh = walls_and_start(problem, 3, rng)
@@ -189,6 +202,7 @@ def test_fast_arithmetic_changes_nothing(likelihood, rng, monkeypatch):
     compiled = fly(walls, white, position, refresh, 0.3)
     for name in ("_next_wall", "_next_kink"):
         monkeypatch.setattr(billiard, name, getattr(billiard, name).py_func)
+    monkeypatch.setattr(billiard, "bits_of", lambda number: np.float64(number).view(np.int64))
     plain = fly(walls._replace(loop=walls.loop.py_func), white, position, refresh, 0.3)
     for one, other in zip(compiled, plain, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)

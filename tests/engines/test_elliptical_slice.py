@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -6,7 +8,9 @@ from bayespoint import Hinge, Problem, Step
 from bayespoint.diagnostics import ess
 from bayespoint.engines import EP, Billiard, EllipticalSlice
 from bayespoint.engines.elliptical_slice import Ellipse
+from bayespoint.evidence import log_evidence
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
+from truths import pair_probability
 from witnesses import mcse
 
 LIKELIHOODS = [Step(), Step(0.1), Step(0.0, 0.5), Step(0.1, 0.5), Hinge(2.0)]
@@ -115,7 +119,63 @@ def test_a_slice_that_rounding_hides_leaves_a_chain_where_it_is(rng):
     base = Ellipse(problem, problem.whitened(), gaussian.tau, gaussian.nu)
     latents, across = base.latents(np.zeros((2, base.white.rank))), rng.normal(size=(2, 12))
     target = base.log_ratio(latents) + np.array([0.0, 1e6])  # as if it had been larger where the second chain stands
-    cos, sin, new, kept, _ = base.step(latents, across, target, rng)
+    cos, sin, new, kept, _ = base.step(latents, across, target, lambda some: rng.random(len(some)))
     assert (cos[1], sin[1], kept[1]) == (1.0, 0.0, target[1])
     np.testing.assert_array_equal(new[1], latents[1])
     assert sin[0] != 0
+
+
+def share_of_signs(latents, signs):
+    """How often latents have these signs, with the error that the spread over chains tells."""
+    by_chain = np.all(latents * signs > 0, axis=-1).mean(axis=1)
+    return by_chain.mean(), by_chain.std(ddof=1) / np.sqrt(len(by_chain))
+
+
+def tails_problem():
+    """Two latents that nearly always agree, and weighted labels that do not: a tenth of the posterior lies far off."""
+    r, q, weights = 0.95, 0.1, np.array([3.0, 2.0])
+    problem = Problem(np.array([[1.0, r], [r, 1.0]]), [1, -1], Step(q), weights)
+    patterns = list(product([1.0, -1.0], repeat=2))
+    mass = [
+        pair_probability(a * b * r) * np.prod(np.where(np.array([a, -b]) > 0, 1 - q, q) ** weights) for a, b in patterns
+    ]
+    return problem, dict(zip(patterns, np.array(mass) / np.sum(mass), strict=True))
+
+
+def assert_tails(seed):
+    problem, expected = tails_problem()
+    latents = EllipticalSlice(draws=400, chains=40).infer(problem, rng=seed).latents
+    for signs in ((1.0, 1.0), (-1.0, -1.0)):
+        share, error = share_of_signs(latents, signs)
+        assert abs(share - expected[signs]) < 4.5 * error, f"{signs}: {share:.4f}, not {expected[signs]:.4f}"
+
+
+def test_tails_that_noise_leaves_are_reached(seed):
+    """Around expectation propagation alone .03 of the draws had both labels of the first row, where .098 should."""
+    assert_tails(seed)
+
+
+def test_ellipses_of_expectation_propagation_alone_miss_the_tails(seed, monkeypatch):
+    """The control."""
+    monkeypatch.setattr(Ellipse, "of_prior", classmethod(lambda cls, problem, white: around(problem, white)))
+
+    def around(problem, white):
+        gaussian = EP().infer(problem)
+        return Ellipse(problem, white, gaussian.tau, gaussian.nu)
+
+    with pytest.raises(AssertionError, match="not 0"):
+        assert_tails(seed)
+
+
+def test_the_bridge_reaches_the_tails_too(seed):
+    problem, _ = tails_problem()
+    weights = problem.exponents
+    truth = np.log(
+        sum(
+            pair_probability(a * b * 0.95) * np.prod(np.where(np.array([a, -b]) > 0, 0.9, 0.1) ** weights)
+            for a, b in product([1.0, -1.0], repeat=2)
+        )
+    )
+    estimates = [log_evidence(problem, [seed, k], "bridge", se=0.05) for k in range(4)]
+    off = np.mean([estimate.value for estimate in estimates]) - truth
+    assert abs(off) < 4.5 * np.linalg.norm([estimate.se for estimate in estimates]) / 4

@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -293,3 +293,24 @@ def test_the_gradient_is_that_of_differences(weighted, rng):
     assert found.shape == (3,)
     np.testing.assert_allclose(found, central_difference(log_evidence, model.theta, 1e-3), rtol=1e-6, atol=1e-7)
     assert found[2] == pytest.approx(2 * found[0], rel=1e-6)  # the amplitude is C^2
+
+
+@pytest.mark.parametrize(("mean", "var", "C"), [(0.3, 1.0, 2.0), (-2.0, 0.5, 1.0), (1.0, 4.0, 10.0)])
+@pytest.mark.parametrize("y", [1.0, -1.0])
+def test_disagreement_and_entropy_are_those_of_quadrature(y, mean, var, C):
+    sd = np.sqrt(var)
+
+    def density(f):
+        return np.exp(-0.5 * ((f - mean) / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
+
+    def entropy(f):
+        p = expit(C * f)
+        return -p * log_expit(C * f) - (1 - p) * log_expit(-C * f)
+
+    ends = [mean - 9 * sd, 0.0, mean + 9 * sd]
+    below, above = (quad(lambda f: density(f) * expit(C * y * f), a, b, epsabs=1e-12)[0] for a, b in pairwise(ends))
+    likelihood, rows = Logistic(C), (np.array([mean]), np.array([var]))
+    wrong = likelihood.disagreement(np.array([y]), *rows)
+    assert wrong[0] == pytest.approx((below if y > 0 else above) / (below + above), abs=1e-8)
+    expected = sum(quad(lambda f: density(f) * entropy(f), a, b, epsabs=1e-12)[0] for a, b in pairwise(ends))
+    assert likelihood.conditional_entropy(*rows)[0] == pytest.approx(expected, abs=1e-8)

@@ -113,6 +113,24 @@ def test_the_slope_of_the_evidence(engine, rng):
     assert gradient.likelihood["C"] == pytest.approx(by_c, rel=1e-4, abs=1e-7)
 
 
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_laplace_s_evidence_is_the_peak_and_its_width(loss, rng):
+    X = rng.normal(size=(8, 2))
+    gram, y = 2 * RBF(1.0)(X) + 0.1 * np.eye(8), np.where(X[:, 0] + 0.5 * rng.normal(size=8) > 0, 1.0, -1.0)
+    precision = np.linalg.inv(gram)
+
+    def energy(f):
+        return 0.5 * f @ precision @ f - printed(loss.C, y, f).sum()
+
+    def slope(f):
+        return precision @ f - loss.C * y * np.clip(1 - y * f, 0.0, None)
+
+    top = minimize(energy, np.zeros(8), jac=slope, method="BFGS", options={"gtol": 1e-10})
+    bend = np.diag(np.where(y * top.x < 1, loss.C, 0.0))
+    expected = 8 * loss.log_kappa - energy(top.x) - 0.5 * np.linalg.slogdet(np.eye(8) + gram @ bend)[1]
+    assert Laplace().infer(Problem(gram, y, loss)).log_evidence == pytest.approx(expected, abs=1e-6)
+
+
 def test_the_evidence_is_that_of_draws_from_the_prior(rng):
     problem = noisy_problem(rng, SquaredHinge(2.0), 6)
     draws = rng.standard_normal((400_000, 6)) @ np.linalg.cholesky(problem.dense).T

@@ -1,3 +1,4 @@
+from decimal import Decimal, localcontext
 from itertools import pairwise, product
 
 import numpy as np
@@ -123,3 +124,29 @@ def test_a_bad_noise_is_refused(noise):
 def test_a_bad_softness_is_refused(softness):
     with pytest.raises(InvalidProblemError, match=r"^softness must be a finite number of at least 0, got .*\.$"):
         Step(softness=softness)
+
+
+@pytest.mark.parametrize("depth", [60.0, 69.0, 71.0, 100.0, 1000.0])
+def test_deep_on_the_wrong_side_the_variance_is_that_of_a_truncated_gaussian(depth):
+    """Beyond the wall a Gaussian of deviation one at -z is nearly exponential: variance by a continued fraction."""
+    _, tau, _ = Step().site(*np.array([[1.0], [-depth], [1.0], [1.0]]))
+    with localcontext() as digits:
+        digits.prec = 60
+        z, ratio = Decimal(depth), Decimal(depth)
+        for k in range(400, 0, -1):  # hazard of the Gaussian, z + 1 / (z + 2 / (z + 3 / ...))
+            ratio = z + k / ratio
+        variance = 1 - ratio * (ratio - z)
+    assert 1 / (1 + tau[0]) == pytest.approx(float(variance), rel=1e-7)
+
+
+@pytest.mark.parametrize(("mean", "var"), [(0.0, 1.0), (0.7, 0.3), (-2.0, 4.0), (9.0, 0.5), (0.3, 1e-6)])
+@pytest.mark.parametrize("step", [Step(0.0, 0.5), Step(0.1, 2.0), Step(0.2)], ids=str)
+def test_entropy_given_the_latent_is_that_of_quadrature(step, mean, var):
+    def integrand(u):
+        p = np.exp(step.log_likelihood(np.array([1.0, -1.0]), mean + np.sqrt(var) * u))
+        return norm.pdf(u) * -np.sum(p * np.log(p))
+
+    edge = float(np.clip(-mean / np.sqrt(var), -8, 8))
+    truth = quad(integrand, -8, edge, limit=200)[0] + quad(integrand, edge, 8, limit=200)[0]
+    found = step.conditional_entropy(np.array([mean]), np.array([var]))
+    assert found[0] == pytest.approx(truth, abs=1e-7)

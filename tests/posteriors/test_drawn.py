@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import Hinge, Problem, Step, readouts
 from bayespoint.engines import Billiard, ClassicBilliard
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.grams import DensePoints
+from bayespoint.grams import DensePoints, LowRank
 from bayespoint.posteriors import SampledPosterior
 from witnesses import mcse
 
@@ -168,6 +168,28 @@ def test_leaving_a_row_out_is_a_posterior_without_it(likelihood, weighted, seed)
     assert variance[row] == pytest.approx(expected.variance[0], abs=0.12)
 
 
+def test_rows_that_hardly_any_draw_explains_can_be_left_out():
+    """Likelihoods of e^-2000 must not overflow the weights of draws."""
+    latents = np.array([[[-2.0, 1.0], [-1.0, 2.0], [-1.5, 1.5]]])
+    problem = Problem(np.eye(2), [1, 1], Hinge(1000.0))
+    mean, variance = SampledPosterior(problem, problem.whitened(), latents).leave_one_out
+    np.testing.assert_allclose(mean, [-2.0, 1.5], atol=1e-12)
+    np.testing.assert_allclose(variance, [0.0, 1 / 6], atol=1e-12)
+
+
+def test_a_row_left_out_keeps_its_own_variance(rng):
+    factor, own = rng.normal(size=(7, 2)), np.linspace(0.1, 0.7, 7)
+    problem = Problem(LowRank(factor, residual=own), Y, Step(0.1, 0.5))
+    posterior = Billiard(draws=50).infer(problem, rng=0)
+    latents = flat(posterior)
+    weight = np.exp(-problem.log_likelihood(latents))
+    weight /= weight.sum(axis=0)
+    mean = (weight * latents).sum(axis=0)
+    np.testing.assert_allclose(posterior.leave_one_out.mean, mean, atol=1e-10)
+    expected = (weight * latents**2).sum(axis=0) - mean**2 + own
+    np.testing.assert_allclose(posterior.leave_one_out.variance, expected, atol=1e-10)
+
+
 def test_hard_walls_cannot_leave_a_row_out():
     with pytest.raises(InvalidProblemError, match=r"^Draws inside hard walls .*\.$"):
         _ = posterior_of(Step()).leave_one_out
@@ -194,6 +216,13 @@ def test_standard_errors_are_the_spread_over_seeds(readout, seed):
     errors = np.array([readouts.monte_carlo_error(readout, run, POINTS) for run in runs])
     ratio = np.sqrt((errors**2).mean(axis=0)) / values.std(axis=0, ddof=1)
     assert np.all((ratio > 0.55) & (ratio < 1.8))  # thirty runs know the spread to thirteen percent
+
+
+def test_the_jackknife_of_a_mean_is_the_spread_of_block_means(posterior):
+    means = posterior.latents.mean(axis=0).reshape(20, -1, 7).mean(axis=1)
+    expected = means.std(axis=0, ddof=1) / np.sqrt(20)
+    found = readouts.monte_carlo_error(lambda one: flat(one).mean(axis=0), posterior, blocks=20)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
 def test_the_bayes_point_has_a_standard_error():
@@ -245,3 +274,10 @@ def test_arviz_missing_is_told(posterior, monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz_base", None)
     with pytest.raises(ImportError, match=r"install bayespoint\[report\]"):
         posterior.to_arviz()
+
+
+def test_one_hard_row_is_enough_to_refuse_leaving_out(rng):
+    problem = Problem(LowRank(np.eye(3), residual=[0.5, 0.0, 0.5]), [1, -1, 1], Step())
+    posterior = SampledPosterior(problem, problem.whitened(), rng.normal(size=(1, 4, 3)))
+    with pytest.raises(InvalidProblemError, match="hard walls"):
+        posterior.leaving_out(0.5)

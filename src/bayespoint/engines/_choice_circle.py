@@ -7,12 +7,13 @@ them on what these halves have in common: one arc a row, or none. So the posteri
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .._core.compiling import compiled
 
 __all__ = ["draw_choice_angle"]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def draw_choice_angle(along, across, y, energy, first, second):  # type: ignore[no-untyped-def]
     """An angle from the piecewise constant posterior; latents of all classes stand in one vector, class by class."""
     n = len(y)
@@ -52,7 +53,7 @@ def draw_choice_angle(along, across, y, energy, first, second):  # type: ignore[
     return start + second * (stop - start)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _arc(along, across, label, i, n):  # type: ignore[no-untyped-def]
     """Ends of the arc on which the label's latent is the largest of row i; the first is the larger if there is none."""
     centre, least, most = 0.0, 0.0, 0.0
@@ -71,7 +72,7 @@ def _arc(along, across, label, i, n):  # type: ignore[no-untyped-def]
     return centre + most - 0.5 * np.pi, centre + least + 0.5 * np.pi
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _within_all(low, high, share):  # type: ignore[no-untyped-def]
     """An angle uniformly from what hard arcs, which all hold the angle zero, have in common."""
     start, stop = -np.pi, np.pi

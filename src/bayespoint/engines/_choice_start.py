@@ -6,19 +6,19 @@ a linear programme whose answer is final.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from numba import njit
 from scipy.linalg import lapack, pinv
 
+from .._core.compiling import compiled
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..grams.whitening import Stacked
 from ..problem import Problem
 from ._walls import gram_of_walls
 
-__all__ = ["starting_choice"]
+__all__ = ["first_inside", "regressions", "starting_choice"]
 
 
 def starting_choice(problem: Problem, stacked: Stacked, latents: Array | None = None) -> Array:
@@ -66,14 +66,29 @@ def _search(problem: Problem, stacked: Stacked) -> Array:
         position = stacked.pull(steps.ravel())
         if _separates(problem, stacked, position):
             return position
-    for coordinates in _candidates(problem, stacked):
-        position = _with_noise(problem, stacked, coordinates)
-        if _separates(problem, stacked, position):
+    positions = (_with_noise(problem, stacked, coordinates) for coordinates in _candidates(problem, stacked))
+    return first_inside(problem, positions, lambda position: _separates(problem, stacked, position))
+
+
+def first_inside(problem: Problem, positions: Iterable[Array], separates: Callable[[Array], bool]) -> Array:
+    """The first of some positions that has the labels of all hard walls right; a sentence if there is none."""
+    for position in positions:
+        if separates(position):
             return position
     problem.raise_if_empty()
     raise InvalidProblemError(
         "Version space is not empty, but too thin for a start to be found: raise softness or noise above 0."
     )
+
+
+def regressions(factor: Array, labels: Array) -> Iterator[Array]:
+    """Coordinates whose functions come near some labels in squares, the smoothest first."""
+    square, rank = factor.T @ factor, factor.shape[1]
+    for ridge in 10.0 ** np.arange(-2, -13, -2.0):
+        shifted = square + ridge * np.trace(square) / rank * np.eye(rank)
+        found, failed = lapack.dposv(shifted, factor.T @ labels, overwrite_a=1)[1:]
+        if not failed:
+            yield found
 
 
 def _candidates(problem: Problem, stacked: Stacked) -> Iterator[Array]:
@@ -83,12 +98,7 @@ def _candidates(problem: Problem, stacked: Stacked) -> Iterator[Array]:
     one_hot = np.eye(stacked.count)[walls.y]
     if len(hard) == problem.size == white.rank:
         yield np.stack([white.coordinates(column) for column in one_hot.T])
-    square = factor.T @ factor
-    for ridge in 10.0 ** np.arange(-2, -13, -2.0):
-        shifted = square + ridge * np.trace(square) / white.rank * np.eye(white.rank)
-        coordinates, failed = lapack.dposv(shifted, factor.T @ one_hot, overwrite_a=1)[1:]
-        if not failed:
-            yield coordinates.T
+    yield from (coordinates.T for coordinates in regressions(factor, one_hot))
     latents = walls.separating()
     if latents is not None:
         yield (pinv(factor) @ latents).T
@@ -100,7 +110,7 @@ def _separates(problem: Problem, stacked: Stacked, position: Array) -> bool:
     return bool(np.all(np.where(own, latents, np.inf).min(axis=0) > np.where(own, -np.inf, latents).max(axis=0)))
 
 
-@njit(cache=True)
+@compiled()
 def _perceptron(gram, y, theta, steps, max_mistakes):  # type: ignore[no-untyped-def]
     """The perceptron of several classes: a mistake lifts the label's latent and lowers the largest of the others."""
     mistakes = 0

@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from .._core.compiling import compiled
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..likelihoods import Choice
@@ -132,7 +132,7 @@ _BLOCK = 64  # rows whose leaders are checked together
 _EVENTS = 8  # of a window, about
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True)
+@compiled(fastmath=_FAST, nogil=True)
 def _fly(walls, theta, velocity, flight, max_events, results):  # type: ignore[no-untyped-def]
     """Fly once for each entry of `velocity`; `theta` ends at the last position. Whether one is stuck.
 
@@ -201,7 +201,7 @@ def _fly(walls, theta, velocity, flight, max_events, results):  # type: ignore[n
     return False
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True)
+@compiled(fastmath=_FAST, nogil=True)
 def _rotate(v, w, cos, sin):  # type: ignore[no-untyped-def]
     """Positions and velocities some time later."""
     for c in range(len(v)):
@@ -212,7 +212,7 @@ def _rotate(v, w, cos, sin):  # type: ignore[no-untyped-def]
             v_[j] = new
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True)
+@compiled(fastmath=_FAST, nogil=True)
 def _find_leaders(v, rows):  # type: ignore[no-untyped-def]
     """The latent of each row's leader, the largest of the others, and in which blocks the leader does not lead."""
     lead, top, rest, flags = rows
@@ -232,7 +232,7 @@ def _find_leaders(v, rows):  # type: ignore[no-untyped-def]
         flags[b] = beaten
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _find_leader(v, rows, i):  # type: ignore[no-untyped-def]
     """The same for one row."""
     lead, top, rest, flags = rows
@@ -247,7 +247,7 @@ def _find_leader(v, rows, i):  # type: ignore[no-untyped-def]
         flags[i // _BLOCK] += 1
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True)
+@compiled(fastmath=_FAST, nogil=True)
 def _kick(v, w, rows, row, up, down, shift, push):  # type: ignore[no-untyped-def]
     """Two columns after a kick: the O(n) of the algorithm. What the others of a row reach at most is only raised."""
     lead, top, rest, flags = rows
@@ -260,14 +260,14 @@ def _kick(v, w, rows, row, up, down, shift, push):  # type: ignore[no-untyped-de
 
 
 # Loops rather than one: the compiler vectorises a loop only over few arrays that may overlap.
-@njit(cache=True, fastmath=_FAST, nogil=True, inline="always")
+@compiled(fastmath=_FAST, nogil=True, inline="always")
 def _push(plus, minus, row, size):  # type: ignore[no-untyped-def]
     for j in range(len(row)):
         plus[j] += size * row[j]
         minus[j] -= size * row[j]
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True, inline="always")
+@compiled(fastmath=_FAST, nogil=True, inline="always")
 def _compare(high, low, lead, top, rest, up, down):  # type: ignore[no-untyped-def]
     """The leaders' latents and the largest of the others, after two columns have changed; how many are beaten."""
     beaten = 0
@@ -282,7 +282,7 @@ def _compare(high, low, lead, top, rest, up, down):  # type: ignore[no-untyped-d
     return beaten
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True)
+@compiled(fastmath=_FAST, nogil=True)
 def _next_wall(v, w, rows, now):  # type: ignore[no-untyped-def]
     """Row, class and time (tangent of what is left of the window) of the first wall ahead; row -1 if there is none.
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
-from scipy.linalg import lapack, pinv
+from scipy.linalg import pinv
 
+from .._core.compiling import compiled
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ..grams.separation import separating_latents
 from ..grams.whitening import Stacked, Whitened
 from ..problem import Problem
-from ._choice_start import starting_choice
+from ._choice_start import first_inside, regressions, starting_choice
 from ._walls import gram_of_walls
 
 __all__ = ["coordinates_of", "perceptron_position", "start_of", "starting_position"]
@@ -80,14 +80,8 @@ def _search(problem: Problem, white: Whitened) -> Array:
     position = perceptron_position(problem, white)
     if position is not None:
         return position
-    for coordinates in _candidates(problem, white):
-        position = _with_noise(problem, white, coordinates)
-        if _separates(problem, white, position):
-            return position
-    problem.raise_if_empty()
-    raise InvalidProblemError(
-        "Version space is not empty, but too thin for a start to be found: raise softness or noise above 0."
-    )
+    positions = (_with_noise(problem, white, coordinates) for coordinates in _candidates(problem, white))
+    return first_inside(problem, positions, lambda position: _separates(problem, white, position))
 
 
 def _candidates(problem: Problem, white: Whitened) -> Iterator[Array]:
@@ -96,12 +90,7 @@ def _candidates(problem: Problem, white: Whitened) -> Iterator[Array]:
     factor = white.factor[hard]
     if len(hard) == problem.size == white.rank:
         yield white.coordinates(problem.y)
-    square = factor.T @ factor
-    for ridge in 10.0 ** np.arange(-2, -13, -2.0):
-        shifted = square + ridge * np.trace(square) / white.rank * np.eye(white.rank)
-        position, failed = lapack.dposv(shifted, factor.T @ walls.y, overwrite_a=1)[1:]
-        if not failed:
-            yield position
+    yield from regressions(factor, walls.y)
     latents = separating_latents(walls.gram, walls.y)
     if latents is not None:
         yield white.coordinates(latents) if len(hard) == problem.size else pinv(factor) @ latents
@@ -111,7 +100,7 @@ def _separates(problem: Problem, white: Whitened, position: Array) -> bool:
     return bool(np.all(white.latents(position) * problem.y > 0))
 
 
-@njit(cache=True)
+@compiled()
 def _perceptron(gram, y, theta, steps, max_mistakes):  # type: ignore[no-untyped-def]
     """BPM Algorithm 1 on the training order: whether all labels came out right within `max_mistakes` corrections."""
     mistakes = 0

@@ -75,7 +75,7 @@ class Engine:
             raise InvalidProblemError(self.refusal.format(problem.likelihood))
         if problem.weights is not None and not self.takes_weights:
             raise InvalidProblemError(f"Rows have no weights with {name}: leave them out, or use another engine.")
-        if problem.residual is not None and not self.takes_residual:
+        if problem.gram.residual is not None and not self.takes_residual:
             raise InvalidProblemError(f"Rows have no residuals with {name}: leave them out, or use another engine.")
 
     def infer_all(

@@ -11,15 +11,12 @@ Under the prior N(0, K) latents move on ellipses, ``theta(t) = theta cos t + nu 
 
 Both leave the posterior invariant exactly (Pakman & Paninski 2014; Mohasel Afshar & Domke 2015).
 
-Loops see margins: `a` is the latent times the sign of the side the ball is on, `b` its velocity, so that an event is
-due when `a` falls to zero. What the events did to whitened coordinates is kept as one number a row (`impulse`), so
-positions of a whole batch of flights follow from one matrix product, and the drift of the loop is removed at the end
-of each batch.
+What the events did to whitened coordinates is kept as one number a row (`impulse`), so positions of a whole batch of
+flights follow from one matrix product, and the drift of the loop is removed at the end of each batch.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import pi
@@ -27,15 +24,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import delayed
-from numba import njit
 
+from .._core.compiling import bits_of, compiled
 from .._core.memory import refuse_beyond_memory
 from .._core.parallel import in_parallel
 from .._core.random import as_generator
 from .._core.settings import check_at_least
+from .._core.telling import tell
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..grams.whitening import Stacked, Whitened
 from ..likelihoods import Hinge, Step
 from ..problem import Problem
@@ -47,7 +45,8 @@ from .base import Engine, draws_of_share
 
 __all__ = ["Billiard"]
 
-_BATCH = 64  # flights whose refreshes share a matrix product
+_BATCH = 64  # flights whose refreshes share a matrix product, at least;
+_MANY = 2**15  # numbers that they may come to, so that small problems do not spend their time between batches
 _TINY = 1e-200
 _USUAL = 0.01  # of the most events of a flight, what they may be on average of up to so many rows:
 _FEW_ROWS = 100
@@ -117,7 +116,8 @@ class Billiard(Engine):
         problem : Problem
             What to sample.
         rng : int, Generator, RandomState or None
-            Source of randomness; each chain has a stream of its own.
+            Source of randomness. Each chain has a stream of its own: of one seed, more draws or more chains begin
+            with those of a shorter run, so one that was interrupted can be made again and gone on with.
         start : ndarray of shape (n,) or (n, C), optional
             Feasible latents to start from; found by the engine if not given.
 
@@ -138,10 +138,9 @@ class Billiard(Engine):
         flights = self.chains * (self.warmup + self.draws)
         minutes = flights * _SECONDS * n * n * functions / 60
         if minutes > _LONG:
-            warnings.warn(
+            tell(
                 f"The billiard holds the Gram matrix of {n:,} rows ({8e-9 * n * n:,.1f} GB) and takes some "
                 f"{_rounded(minutes)} for {flights:,} flights: lower draws or chains, or use expectation propagation.",
-                InferenceWarning,
                 stacklevel=3,
             )
 
@@ -157,7 +156,8 @@ class Billiard(Engine):
             "settings": self,
         }
         warn_of_drift(info["drift"], "a smaller C" if problem.likelihood.kind == "hinge" else "a little softness")
-        return sampled_posterior(problem, white, np.stack([chain.kept for chain in chains]), info=info, engine=self)
+        kept = np.stack([chain.kept for chain in chains]) if self.chains > 1 else chains[0].kept[None]
+        return sampled_posterior(problem, white, kept, info=info, engine=self)
 
 
 def _rounded(minutes: float) -> str:
@@ -303,10 +303,9 @@ def _run_chain(
 def warn_of_drift(drift: float, helper: str = "a little softness") -> None:
     """Tell if latents and coordinates came apart by more than can be put right at the end of a batch."""
     if drift > 1e-6:
-        warnings.warn(
-            f"Latents drifted by {drift:.1g} prior standard deviations within {_BATCH} flights: the Gram matrix is "
+        tell(
+            f"Latents drifted by {drift:.1g} prior standard deviations within a batch of flights: the Gram matrix is "
             f"ill-conditioned; {helper} helps.",
-            InferenceWarning,
             stacklevel=3,
         )
 
@@ -324,127 +323,128 @@ def flights(
     engine: Billiard, walls: AnyWalls, white: Whitened | Stacked, origin: Array, rng: np.random.Generator, total: int
 ) -> Iterator[tuple[int, Batch]]:
     """Fly `total` times from `origin`; batches, each with the number of its first flight."""
-    cos_t, sin_t = np.cos(engine.flight), np.sin(engine.flight)
+    turn = np.cos(engine.flight), np.sin(engine.flight)
     position = origin
     theta = np.ascontiguousarray(white.latents(position)[walls.rows])
-    for first in range(0, total, _BATCH):
-        size = min(_BATCH, total - first)
+    first, most = 0, max(_BATCH, _MANY // max(white.dimension, 1))
+    while first < total:
+        size = min(max(first, _BATCH), most, total - first)  # they grow with the chain, which may be given up early
         refresh = rng.standard_normal((size, white.dimension))
         velocity = np.ascontiguousarray(white.latents(refresh)[:, walls.rows])
         impulse, potential, events = walls.fly(theta, velocity, engine.flight, engine.max_events)
-        refresh *= sin_t
-        refresh += white.pull(impulse, walls.rows)
-        _accumulate(cos_t, position, refresh)  # w' = w cos T + g sin T + M' impulse
+        _accumulate(turn, position, refresh, white.pull(impulse, walls.rows))
         position = refresh[-1]
         exact = np.ascontiguousarray(white.latents(position)[walls.rows])
         drift = float(np.max(np.abs(exact - theta), initial=0.0) / np.sqrt(walls.diag.max(initial=1e-300)))
         yield first, Batch(refresh, potential, events, drift)
-        theta = exact
+        theta, first = exact, first + size
 
 
-# Compiled loops. A search for the first event compares all rows with the best time so far by multiplication alone, and
-# divides only in blocks where some row is earlier: a count vectorises, a running maximum of quotients does not. The
-# search is inlined by order: left to itself, code from the compiler's cache was 2.4 times slower than fresh code.
+# Compiled loops. Rows are compared by a figure that is the larger the earlier their event, and positive if it is due
+# before the flight ends. A running maximum of floating-point numbers does not vectorise, one of integers does, and
+# positive numbers are in the order of their bits: so the last bits of a figure make room for the number of its row, and
+# one maximum finds both, in the same pass over the rows that moves them. Rows whose figures agree to 2**-40 (a few
+# thousand rows) are due at once, in any order.
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}  # no NaN can arise; infinities are only compared
-_BLOCK = 128
+_LOOP: dict[str, Any] = {"fastmath": _FAST, "nogil": True, "error_model": "numpy"}
 
 
-@njit(cache=True, nogil=True)
-def _accumulate(factor, start, rows):  # type: ignore[no-untyped-def]
-    """Add to each row `factor` times the row before it, to the first one `factor` times `start`."""
-    for k in range(len(rows)):
-        before = start if k == 0 else rows[k - 1]
-        for j in range(rows.shape[1]):
-            rows[k, j] += factor * before[j]
+@compiled(nogil=True)
+def _accumulate(turn, start, refresh, pulled):  # type: ignore[no-untyped-def]
+    """Positions from refreshes, in place: ``w' = w cos T + g sin T + M' impulse``, each from the one before it."""
+    cos_t, sin_t = turn
+    for k in range(len(refresh)):
+        before = start if k == 0 else refresh[k - 1]
+        for j in range(refresh.shape[1]):
+            refresh[k, j] = cos_t * before[j] + sin_t * refresh[k, j] + pulled[k, j]
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True)
+@compiled(**_LOOP)
 def _fly_steps(walls, theta, velocity, turn, max_events, results):  # type: ignore[no-untyped-def]
     """Fly once for each row of `velocity`, from wall to wall; `theta` ends at the last position. Whether one is stuck.
 
-    `turn` is cosine and sine of the time of a flight; `results` are filled as `Walls.fly` returns them.
+    `turn` is cosine and sine of the time T of a flight; `results` are filled as `Walls.fly` returns them. All latents
+    are ``a cos t + b sin t`` until the end, with `a` and `b` of the start of the flight. A wall is met at the normal
+    speed ``r / sqrt(K_ii)``, ``r^2 = a_i^2 + b_i^2``, which becomes `keep` times that (-1: reflected), and the kick
+    ``(1 - keep) r / K_ii`` at that moment is the same as ``(keep - 1) / K_ii`` times `a_i` and `b_i` from the start on:
+    a mirrored flight is the mirror image of the whole flight. So no time is ever computed.
     """
     gram, y, diag, energy, _ = walls
     cos_t, sin_t = turn
     impulse, potential, counts = results
-    m = len(y)
+    m, cot, room = len(y), cos_t / sin_t, _room_for(len(y))
     ball = a, b, side = np.empty(m), np.empty(m), np.empty(m)
     for k in range(len(velocity)):
         for j in range(m):
-            side[j] = y[j] if energy[j] == np.inf or theta[j] * y[j] > 0 else -y[j]
-            a[j] = side[j] * theta[j]
-            b[j] = side[j] * velocity[k, j]
+            side[j] = y[j] if (energy[j] == np.inf) | (theta[j] * y[j] > 0) else -y[j]
+            a[j] = side[j] * max(side[j] * theta[j], _TINY)  # rounding may have put it past its wall
+            b[j] = velocity[k, j]
             impulse[k, j] = 0.0
-        cos_left, sin_left = cos_t, sin_t  # of the time left
-        i, cot = _next_wall(ball, gram[0], (1.0, 0.0, 0.0), cos_left / sin_left, -1)
+        i = _next_wall(ball, gram[0], 0.0, 0.0, cot, room)
         events = 0
         while i >= 0:
             events += 1
             if events > max_events:
                 return True
-            sin_e = 1.0 / np.sqrt(1.0 + cot * cot)  # no trigonometry: the time is only known by its cotangent
-            cos_e = cot * sin_e
-            length = np.sqrt(diag[i])
-            speed = (cos_e * b[i] - sin_e * a[i]) / length  # < 0: towards the wall
-            rise = energy[i] if side[i] == y[i] else -energy[i]
-            crosses = speed * speed > 2.0 * rise
-            after = -np.sqrt(speed * speed - 2.0 * rise) if crosses else -speed
-            kick = side[i] * (after - speed) / length
-            cos_left, sin_left = cos_left * cos_e + sin_left * sin_e, sin_left * cos_e - cos_left * sin_e
-            impulse[k, i] += kick * sin_left
-            hit = i
-            limit = min(cos_left / max(sin_left, _TINY), 1e150)
-            i, cot = _next_wall(ball, gram[hit], (cos_e, sin_e, kick), limit, hit)
-            a[hit] = 0.0
-            b[hit] = abs(after) * length  # away from it; under a soft boundary the kick has a part of its own here
-            if crosses:
-                side[hit] = -side[hit]
+            keep = -1.0
+            if energy[i] < np.inf:
+                rise = energy[i] if side[i] == y[i] else -energy[i]
+                a_i, b_i = a[i] / np.sqrt(diag[i]), b[i] / np.sqrt(diag[i])
+                share = 1.0 - 2.0 * rise / max(a_i * a_i + b_i * b_i, _TINY)  # of the energy towards the wall
+                keep = np.sqrt(share) if share > 0.0 else -1.0
+            kick_a, kick_b = (keep - 1.0) / diag[i] * a[i], (keep - 1.0) / diag[i] * b[i]
+            impulse[k, i] += cos_t * kick_a + sin_t * kick_b
+            hit, a_hit, b_hit, from_side = i, keep * a[i], keep * b[i], side[i]
+            side[hit] = 0.0  # not to be met: it is due again half a turn later
+            i = _next_wall(ball, gram[hit], kick_a, kick_b, cot, room)
+            a[hit], b[hit] = a_hit, b_hit  # under a soft boundary the kick has a part of its own here
+            side[hit] = -from_side if keep > 0.0 else from_side
         height = 0.0
         for j in range(m):
-            theta[j] = side[j] * (cos_left * a[j] + sin_left * b[j])
+            theta[j] = cos_t * a[j] + sin_t * b[j]
             height += energy[j] if side[j] != y[j] else 0.0
         potential[k] = height
         counts[k] = events
     return False
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True, inline="always")
-def _next_wall(ball, row, event, cot, hit):  # type: ignore[no-untyped-def]
-    """Rotate all margins to the event, kick the velocities, and find the next wall: the O(m) of the algorithm.
+@compiled(**_LOOP, inline="always")
+def _next_wall(ball, row, kick_a, kick_b, cot, room):  # type: ignore[no-untyped-def]
+    """Kick all latents and find the next wall before the end, of cotangent `cot`, or -1: the O(m) of the algorithm.
 
-    A wall is due when ``a cos t + b sin t = 0``, ``cot t = -b / a``; the earliest has the largest cotangent above
-    `cot`. The wall just hit cannot be next: it is due again half a turn later.
+    Latents on their side at both moments, the start and now, meet the wall at ``cot t = -b / a``; others were sent
+    across or back on the way, and would meet it only after half a turn.
     """
     a, b, side = ball
-    cos_e, sin_e, kick = event
-    first = -1
-    for start in range(0, len(a), _BLOCK):
-        a_, b_ = a[start : start + _BLOCK], b[start : start + _BLOCK]
-        side_, row_ = side[start : start + _BLOCK], row[start : start + _BLOCK]
-        earlier = 0
-        for j in range(len(a_)):
-            a_new = cos_e * a_[j] + sin_e * b_[j]
-            b_new = cos_e * b_[j] - sin_e * a_[j] + kick * side_[j] * row_[j]
-            a_[j] = a_new
-            b_[j] = b_new
-            earlier += 1 if -b_new > cot * a_new else 0
-        if earlier:
-            for j in range(len(a_)):
-                gap = max(a_[j], _TINY)  # rounding may have put a row that is due at the same moment past its wall
-                if -b_[j] > cot * gap and start + j != hit:
-                    cot = min(-b_[j] / gap, 1e150)
-                    first = start + j
-    return first, cot
+    first = np.int64(0)
+    for j in range(len(row)):
+        a_j, b_j = a[j] + kick_a * row[j], b[j] + kick_b * row[j]
+        a[j], b[j] = a_j, b_j
+        due = -b_j / a_j - cot if a_j * side[j] > 0.0 else 0.0
+        first = max(first, (bits_of(due) & -room) | j)
+    return first & (room - 1) if first >= room else -1
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True)
+@compiled(**_LOOP, inline="always")
+def _room_for(rows):  # type: ignore[no-untyped-def]
+    """A power of two that is no smaller than the number of rows."""
+    room = 1
+    while room < rows:
+        room *= 2
+    return room
+
+
+@compiled(**_LOOP)
 def _fly_hinges(walls, theta, velocity, turn, max_events, results):  # type: ignore[no-untyped-def]
-    """The same from kink to kink; the energy of a wall is the slope of its hinge."""
+    """The same from kink to kink; the energy of a wall is the slope of its hinge.
+
+    Margins `a` and their velocities `b` are those of the moment, `tan` that of half the time left.
+    """
     gram, y, _, slope, kink = walls
     cos_t, sin_t = turn
     impulse, potential, counts = results
-    m = len(y)
-    ball = a, b, centre, push = np.empty(m), np.empty(m), np.zeros(m), np.empty(m)
+    m, room = len(y), _room_for(len(y))
+    ball = a, b, centre, push, _ = np.empty(m), np.empty(m), np.zeros(m), np.empty(m), np.empty(m)
     for i in range(m):
         push[i] = 1.0 if y[i] * theta[i] < kink else -1.0  # +1: the hinge pushes
         if push[i] > 0:
@@ -456,20 +456,21 @@ def _fly_hinges(walls, theta, velocity, turn, max_events, results):  # type: ign
             b[j] = y[j] * velocity[k, j]
             impulse[k, j] = -slope[j] * y[j] * cos_t if push[j] > 0 else 0.0
         cos_left, sin_left = cos_t, sin_t
-        i, tan = _next_kink(ball, y, gram[0], (1.0, 0.0, 0.0), sin_left / (1.0 + cos_left), kink)
+        i, inverse = _next_kink(ball, y, gram[0], (1.0, 0.0, 0.0), (1.0 + cos_left) / sin_left, kink, room)
         events = 0
         while i >= 0:
             events += 1
             if events > max_events:
                 return True
+            tan = 1.0 / inverse
             cos_e, sin_e = (1.0 - tan * tan) / (1.0 + tan * tan), 2.0 * tan / (1.0 + tan * tan)
             cos_left, sin_left = cos_left * cos_e + sin_left * sin_e, sin_left * cos_e - cos_left * sin_e
             force = -push[i] * slope[i] * y[i]  # switched on, or off if it was on
             impulse[k, i] -= force * cos_left
             push[i] = -push[i]
-            limit = max(sin_left, 0.0) / (1.0 + cos_left)
+            limit = (1.0 + cos_left) / max(sin_left, _TINY)
             crossed = i
-            i, tan = _next_kink(ball, y, gram[crossed], (cos_e, sin_e, force), limit, kink)
+            i, inverse = _next_kink(ball, y, gram[crossed], (cos_e, sin_e, force), limit, kink, room)
             a[crossed] = kink
         height = 0.0
         for j in range(m):
@@ -483,45 +484,30 @@ def _fly_hinges(walls, theta, velocity, turn, max_events, results):  # type: ign
     return False
 
 
-@njit(cache=True, fastmath=_FAST, nogil=True)
-def _next_kink(ball, y, row, event, tan, kink):  # type: ignore[no-untyped-def]
-    """Rotate all margins about their centre, move the centres, and find the first kink before ``tan(t/2) = tan``.
+@compiled(**_LOOP, inline="always")
+def _next_kink(ball, y, row, event, limit, kink, room):  # type: ignore[no-untyped-def]
+    """Rotate all margins about their centre, move the centres, and find the first kink with ``1 / tan(t/2) > limit``.
 
     With u = tan(t/2), ``(a - c) cos t + b sin t = kink - c`` is ``far u^2 - 2 toward u + gap = 0``, where gap >= 0 is
-    the distance to the kink; it has a root before `tan` if it is negative there, or dips below zero on the way.
+    the distance to the kink. The inverse of the smaller positive root has two forms, each free of cancellation on its
+    side. Returns the row, or -1, and that inverse.
     """
-    a, b, centre, push = ball
+    a, b, centre, push, due = ball
     cos_e, sin_e, force = event
-    first = -1
-    for start in range(0, len(a), _BLOCK):
-        a_, b_, c_ = a[start : start + _BLOCK], b[start : start + _BLOCK], centre[start : start + _BLOCK]
-        push_, y_, row_ = push[start : start + _BLOCK], y[start : start + _BLOCK], row[start : start + _BLOCK]
-        earlier = 0
-        for j in range(len(a_)):
-            old = a_[j] - c_[j]
-            a_new = c_[j] + cos_e * old + sin_e * b_[j]
-            b_new = cos_e * b_[j] - sin_e * old
-            c_new = c_[j] + force * y_[j] * row_[j]
-            a_[j] = a_new
-            b_[j] = b_new
-            c_[j] = c_new
-            gap = push_[j] * (kink - a_new)
-            toward = push_[j] * b_new
-            far = push_[j] * (kink + a_new - 2.0 * c_new)
-            below = far * tan * tan - 2.0 * toward * tan + gap < 0.0
-            dips = (toward > 0.0) & (toward < far * tan) & (toward * toward > gap * far)
-            earlier += 1 if below | dips else 0
-        if earlier:
-            for j in range(len(a_)):
-                gap = max(push_[j] * (kink - a_[j]), 0.0)
-                toward = push_[j] * b_[j]
-                far = push_[j] * (kink + a_[j] - 2.0 * c_[j])
-                root = toward * toward - gap * far
-                if root > 0.0:
-                    root = np.sqrt(root)
-                    # the smaller positive root, each form free of cancellation on its side
-                    inverse = (toward + root) / max(gap, _TINY) if toward >= 0.0 else -far / (root - toward)
-                    if inverse * tan > 1.0:
-                        tan = 1.0 / inverse
-                        first = start + j
-    return first, tan
+    first = np.int64(0)
+    for j in range(len(row)):
+        old = a[j] - centre[j]
+        a[j] = centre[j] + cos_e * old + sin_e * b[j]
+        b[j] = cos_e * b[j] - sin_e * old
+        centre[j] += force * y[j] * row[j]
+        gap = max(push[j] * (kink - a[j]), 0.0)
+        toward = push[j] * b[j]
+        far = push[j] * (kink + a[j] - 2.0 * centre[j])
+        square = toward * toward - gap * far
+        root = np.sqrt(max(square, 0.0))
+        above = toward + root if toward >= 0.0 else -far
+        below = max(gap, _TINY) if toward >= 0.0 else root - toward
+        due[j] = above / below - limit if square > 0.0 else 0.0
+        first = max(first, (bits_of(due[j]) & -room) | j)
+    i = first & (room - 1) if first >= room else -1
+    return i, due[i] + limit if i >= 0 else 0.0

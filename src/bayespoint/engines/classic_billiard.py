@@ -9,17 +9,17 @@ on either side, and the sign in rho_2 is the one that makes it non-negative.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from .._core.compiling import compiled
 from .._core.random import as_generator
 from .._core.settings import check_at_least
+from .._core.telling import heard_by, nobody, tell
 from .._core.typing import Array
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..grams.whitening import Whitened
 from ..posteriors import SampledPosterior
 from ..problem import Problem
@@ -97,10 +97,9 @@ class ClassicBilliard(Engine):
         if bounces < 0:
             raise InvalidProblemError(_LONELY)
         if rho > self.tolerance:
-            warnings.warn(
+            tell(
                 f"The billiard stopped after {bounces} bounces with rho_2 = {rho:.1g} above its tolerance "
                 f"{self.tolerance:.1g}: raise max_bounces.",
-                InferenceWarning,
                 stacklevel=2,
             )
         points = _equally_spaced(path[: bounces + 1], self.draws)
@@ -120,8 +119,7 @@ class ClassicBilliard(Engine):
     def _first(self, problem: Problem, white: Whitened) -> Array:
         """Coordinates of the machine to start from, or of any function that is found where it fails in rounding."""
         if self.start == "svm":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InferenceWarning)  # inside version space is enough
+            with heard_by(nobody):  # inside version space is enough
                 position: Array | None = white.pull(problem.y * hard_margin(problem).alpha)
         else:
             position = perceptron_position(problem, white)
@@ -151,7 +149,7 @@ class _Walls(NamedTuple):
     own: Array
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _play(walls, ball, d, rng, tolerance, tau_max, path):  # type: ignore[no-untyped-def]
     """Algorithm 2. `d` and `nu` are the outputs of the ball and of its direction at the training points."""
     gram, y, factor, own = walls
@@ -213,7 +211,7 @@ def _play(walls, ball, d, rng, tolerance, tau_max, path):  # type: ignore[no-unt
     return centre, bounces, escapes, rho
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _random_direction(walls, last, rng):  # type: ignore[no-untyped-def]
     """Random coefficients beta: the unit vector and its outputs, pointing away from the wall last hit (22)."""
     _, y, factor, own = walls
@@ -229,7 +227,7 @@ def _random_direction(walls, last, rng):  # type: ignore[no-untyped-def]
     return v, nu
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _outputs(walls, vector):  # type: ignore[no-untyped-def]
     """What the walls see of a vector."""
     _, _, factor, own = walls
@@ -240,7 +238,7 @@ def _outputs(walls, vector):  # type: ignore[no-untyped-def]
     return outputs
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _rho(p, mu):  # type: ignore[no-untyped-def]
     """rho_1 and rho_2: ``rho_1 s + rho_2 t`` has unit length and lies a share `mu` of the chord from t."""
     rho_1 = mu * np.sqrt((2.0 - mu * mu * (1.0 - p)) / (1.0 + p))

@@ -1,12 +1,16 @@
 """Elliptical slice sampling around expectation propagation: exact for any likelihood.
 
 The Gaussian of the ellipses is EP's posterior N(m, S), prior times sites; the target is what is left of the
-likelihood, ``prod_i likelihood_i(f_i) / site_i(f_i)``. Where EP is good (hinge, probit, noise) this is nearly constant
+likelihood, ``prod_i likelihood_i(f_i) / site_i(f_i)``. Where EP is good (hinge, probit) this is nearly constant
 and draws are nearly independent (Murray, Adams & MacKay 2010; the Gaussian need not be the prior).
+
+Label noise leaves the posterior tails as wide as the prior's, far outside that Gaussian: its ellipses alone would get
+there once in thousands of steps. So every other ellipse is the prior's there, which reaches them at any step.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -80,24 +84,34 @@ class EllipticalSlice(Engine):
         white = problem.whitened()
         gaussian = self.ep.infer(problem)
         base = Ellipse(problem, white, gaussian.tau, gaussian.nu)
-        rng = as_generator(rng)
-        z = np.tile(base.start(), (self.chains, 1))
+        ellipses = [base] if problem.likelihood.is_log_concave else [base, Ellipse.of_prior(problem, white)]
+        # a chain has two streams, for it takes uniform numbers as often as it needs them
+        streams = [stream.spawn(2) for stream in as_generator(rng).spawn(self.chains)]
+
+        def uniform(some: Any) -> Array:
+            return np.array([streams[chain][1].random() for chain in some])
+
+        w = np.tile(base.start(), (self.chains, 1))
         kept = np.empty((self.chains, self.draws, white.rank))
         total, proposals = self.warmup + self.draws, 0
-        target = base.log_ratio(base.latents(z))
+        target = base.log_target(w @ white.factor.T)
         for first in range(0, total, _BATCH):
             size = min(_BATCH, total - first)
-            fresh = rng.standard_normal((size, self.chains, white.rank))
-            latents = base.latents(z)  # also takes out the drift of the last batch
-            across = fresh @ base.root.T
+            fresh = np.stack([normal.standard_normal((size, white.rank)) for normal, _ in streams], axis=1)
+            latents = w @ white.factor.T  # also takes out the drift of the last batch
+            for part, ellipse in enumerate(ellipses):
+                mine = slice((part - first) % len(ellipses), None, len(ellipses))
+                fresh[mine] = ellipse.across(fresh[mine])
+            across = fresh @ white.factor.T
             for k in range(size):
-                cos, sin, latents, target, used = base.step(latents, across[k], target, rng)
-                z = cos[:, None] * z + sin[:, None] * fresh[k]
+                ellipse = ellipses[(first + k) % len(ellipses)]
+                cos, sin, latents, target, used = ellipse.step(latents, across[k], target, uniform)
+                w = ellipse.centre + cos[:, None] * (w - ellipse.centre) + sin[:, None] * fresh[k]
                 proposals += used
                 if first + k >= self.warmup:
-                    kept[:, first + k - self.warmup] = z
+                    kept[:, first + k - self.warmup] = w
         info = {"proposals_per_step": proposals / total, "settings": self, "ep": gaussian.info}
-        return SampledPosterior(problem, white, base.coordinates(kept), info=info, engine=self)
+        return SampledPosterior(problem, white, kept, info=info, engine=self)
 
 
 class Ellipse:
@@ -121,25 +135,33 @@ class Ellipse:
         self.tau, self.nu = tau, nu
         self.weights = problem.exponents
 
+    @classmethod
+    def of_prior(cls, problem: Problem, white: Whitened) -> Ellipse:
+        """Without sites: what is left is the likelihood."""
+        return cls(problem, white, *np.zeros((2, problem.size)))
+
     def latents(self, z: Array) -> Array:
         return self.mean + z @ self.root.T
 
-    def coordinates(self, z: Array) -> Array:
+    def across(self, z: Array) -> Array:
+        """Standard normal vectors as differences of whitened coordinates from the centre."""
         flat = solve_triangular(self.lower, z.reshape(-1, z.shape[-1]).T, lower=True, trans=1)
-        return self.centre + flat.T.reshape(z.shape)
+        return np.asarray(flat.T.reshape(z.shape))
 
     def start(self) -> Array:
-        """The centre of the Gaussian, unless a hard wall cuts it off."""
-        z = np.zeros(self.white.rank)
+        """Whitened coordinates of the centre of the Gaussian, unless a hard wall cuts it off."""
         hard = self.problem.hard
-        if not np.all(self.problem.y[hard] * self.mean[hard] > 0):
-            position = starting_position(self.problem, self.white)[: self.white.rank]
-            z = self.lower.T @ (position - self.centre)
-        return z
+        if np.all(self.problem.y[hard] * self.mean[hard] > 0):
+            return self.centre
+        return starting_position(self.problem, self.white)[: self.white.rank]
 
     def log_ratio(self, f: Array) -> Array:
-        ratio: Array = self.log_target(f) - (f * (self.nu - 0.5 * self.tau * f)).sum(axis=-1)
-        return ratio
+        return self.log_target(f) - self.log_sites(f)
+
+    def log_sites(self, f: Array) -> Array:
+        """Logarithm of the sites of all rows."""
+        total: Array = (f * (self.nu - 0.5 * self.tau * f)).sum(axis=-1)
+        return total
 
     def log_target(self, f: Array) -> Array:
         """Log-likelihood of all rows."""
@@ -147,29 +169,38 @@ class Ellipse:
         return total
 
     def step(
-        self, latents: Array, across: Array, target: Array, rng: np.random.Generator, power: float = 1.0
+        self,
+        latents: Array,
+        across: Array,
+        target: Array,
+        uniform: Callable[[Any], Array],
+        log_target: Callable[[Array], Array] | None = None,
     ) -> tuple[Array, Array, Array, Array, int]:
-        """One slice of the ratio to a power for every chain: shrink each bracket until its proposal is on it."""
-        count = len(latents)
-        level = target - rng.standard_exponential(count) / power
-        angle = rng.uniform(0, 2 * np.pi, count)
+        """One slice for every chain: shrink each bracket until its proposal is on it.
+
+        `target` is the value at `latents` of `log_target`, by default of the likelihood; `uniform` gives a number
+        between 0 and 1 for each of some chains.
+        """
+        log_target = self.log_target if log_target is None else log_target
+        todo = np.arange(len(latents))
+        level = target - self.log_sites(latents) + np.log1p(-uniform(todo))
+        angle = 2 * np.pi * uniform(todo)
         low, high = angle - 2 * np.pi, angle.copy()
         along = latents - self.mean
         new_latents, new_target = latents.copy(), target.copy()
-        todo = np.arange(count)
         proposals = 0
         while todo.size:
             cos, sin = np.cos(angle[todo]), np.sin(angle[todo])
             proposed = self.mean + cos[:, None] * along[todo] + sin[:, None] * across[todo]
-            value = self.log_ratio(proposed)
+            value = log_target(proposed)
             proposals += todo.size
-            good = value > level[todo]
+            good = value - self.log_sites(proposed) > level[todo]
             done, todo_next = todo[good], todo[~good]
             new_latents[done], new_target[done] = proposed[good], value[good]
             behind = angle[todo_next] < 0
             low[todo_next[behind]] = angle[todo_next[behind]]
             high[todo_next[~behind]] = angle[todo_next[~behind]]
-            angle[todo_next] = rng.uniform(low[todo_next], high[todo_next])
+            angle[todo_next] = low[todo_next] + (high - low)[todo_next] * uniform(todo_next)
             closed = high[todo_next] - low[todo_next] < np.finfo(float).eps  # on a slice but for rounding: stay there
             angle[todo_next[closed]] = 0.0
             todo = todo_next[~closed]

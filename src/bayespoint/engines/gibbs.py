@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import delayed
-from numba import njit
 
+from .._core.compiling import compiled
 from .._core.parallel import in_parallel
 from .._core.random import as_generator
 from .._core.settings import check_at_least
@@ -33,6 +33,9 @@ __all__ = ["GibbsSampler"]
 @dataclass(frozen=True)
 class GibbsSampler(Engine):
     """Hit-and-run on the sphere of classifiers, for `Step` and `Choice` likelihoods.
+
+    Rounding grows along a chain: the draws of a seed are the same on one kind of processor, and after some hundred
+    steps others, of the same law, on another.
 
     Parameters
     ----------
@@ -78,12 +81,9 @@ class GibbsSampler(Engine):
         problem.refuse_weights_of_noise()
         white, origin = start_of(problem)
         circle = _Circle.of(problem)
-        generator = as_generator(rng)
-        tasks = (delayed(_run_chain)(self, circle, white, origin, stream) for stream in generator.spawn(self.chains))
-        chains = in_parallel(tasks, self.n_jobs)
-        coordinates = np.stack(chains)
-        # A step sees only directions; under a Gaussian prior the radius is independent of them.
-        coordinates *= np.sqrt(generator.chisquare(white.dimension, size=coordinates.shape[:2]))[..., None]
+        streams = as_generator(rng).spawn(self.chains)
+        tasks = (delayed(_run_chain)(self, circle, white, origin, stream) for stream in streams)
+        coordinates = np.stack(in_parallel(tasks, self.n_jobs))
         return sampled_posterior(problem, white, white.function(coordinates), info={"settings": self}, engine=self)
 
 
@@ -120,10 +120,12 @@ def _run_chain(
         w /= np.linalg.norm(w)
         if step >= 0 and step % engine.thin == 0:
             kept[step // engine.thin] = w
+    # A step sees only directions; under a Gaussian prior the radius is independent of them.
+    kept *= np.sqrt(rng.spawn(1)[0].chisquare(white.dimension, size=(engine.draws, 1)))
     return kept
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _draw_angle(along, across, y, energy, first, second):  # type: ignore[no-untyped-def]
     """Steps 3 to 7: an angle from the piecewise constant posterior on the circle ``cos(a) w + sin(a) v``."""
     m = len(y)

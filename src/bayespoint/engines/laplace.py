@@ -16,6 +16,7 @@ from scipy.special import expit
 from .._core.settings import check_at_least
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
+from ..exceptions import InvalidProblemError
 from ..grams.gram import above_rounding, conditioned_on
 from ..likelihoods import Hinge, SquaredHinge
 from ..posteriors import EvidenceGradient, GaussianPosterior
@@ -23,7 +24,7 @@ from ..problem import Problem
 from .base import Engine
 from .svm import SupportVectors, shared_residual, support_vectors
 
-__all__ = ["Laplace"]
+__all__ = ["Laplace", "linear_laplace"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,24 @@ class Laplace(Engine):
             weights = None if start is None else problem.y * start.alpha
             found = support_vectors(problem, self.tolerance, self.max_rounds, weights)
             return _posterior(problem, found, self)
+
+
+def linear_laplace(problem: Problem) -> float:
+    """Naive log-evidence (31): only what is linear around the kinks, ``log Q* - log det(L_m K_m) / 2``.
+
+    Infinite where the weight of a marginal row is next to none or all of C, or where their Gram matrix is singular.
+    """
+    Laplace().check(problem)
+    if not isinstance(problem.likelihood, Hinge):
+        raise InvalidProblemError("Quadratic slack has no kinks to be linear around: use method='laplace'.")
+    with blas_threads_for(problem.size):
+        found = support_vectors(problem)
+        peak = _of_hinge(problem, found)
+        block = problem.gram.part(found.marginal).dense + np.diag(shared_residual(problem)[found.marginal])
+        sign, log_det = np.linalg.slogdet(block)
+        if found.marginal.size and sign <= 0:
+            return float(np.inf)
+        return peak.log_density - 0.5 * float(log_det + np.log(peak.tau[found.marginal]).sum())
 
 
 class _Peak(NamedTuple):

@@ -10,7 +10,6 @@ i-th row of the permutation counts on row Pi(i), not on row i.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -18,14 +17,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
-from numba import njit
 from numpy.typing import NDArray
 
+from .._core.compiling import compiled
 from .._core.random import as_generator
 from .._core.settings import check_at_least
+from .._core.telling import tell
 from .._core.threads import workers
 from .._core.typing import Array
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..grams import Gram, RowSource
 from ..grams.rows import Single
 from ..posteriors import ExpandedPosterior
@@ -162,17 +162,15 @@ class Perceptrons(Engine):
     def _warn(self, found: _Found) -> None:
         missing = int((~found.separated).sum())
         if missing and not (found.epochs[~found.separated] < self.max_epochs).any():
-            warnings.warn(
+            tell(
                 f"{missing} of {found.separated.size} perceptrons had not separated their labels after "
                 f"{self.max_epochs} epochs: raise softness, or max_epochs if the classes can be separated.",
-                InferenceWarning,
                 stacklevel=4,
             )
         elif missing:
-            warnings.warn(
+            tell(
                 f"The time budget of {self.time_budget:g} s ended when {found.separated.size - missing} of "
                 f"{found.separated.size} perceptrons had separated their labels.",
-                InferenceWarning,
                 stacklevel=4,
             )
 
@@ -353,7 +351,7 @@ def _distinct(rows: Ints) -> Ints:
     return rows[np.sort(first)]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _advance(perceptron, rows, slots, softness, max_epochs):  # type: ignore[no-untyped-def]
     """Algorithm 1 from where `state` stands: to its end, to a row that is not there, or out of patience."""
     order, y, outputs, steps, state = perceptron
@@ -380,7 +378,7 @@ def _advance(perceptron, rows, slots, softness, max_epochs):  # type: ignore[no-
     return answer
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _add(outputs, row, label):  # type: ignore[no-untyped-def]
     if label > 0:
         for j in range(len(row)):
@@ -390,7 +388,7 @@ def _add(outputs, row, label):  # type: ignore[no-untyped-def]
             outputs[j] -= row[j]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _look_ahead(perceptron, slots, found):  # type: ignore[no-untyped-def]
     """The next rows in the permutation that are wrong as things stand, and not at hand."""
     order, y, outputs, _, state = perceptron

@@ -12,18 +12,19 @@ hard, the machine is that of C = infinity: the one with the largest margin (BPM 
 from __future__ import annotations
 
 import math
-import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.linalg import lapack, solve_triangular
 
+from .._core.compiling import compiled
+from .._core.telling import heard_by, nobody, tell
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..grams import Gram
 from ..likelihoods import Hinge, SquaredHinge
 from ..problem import Problem
@@ -126,9 +127,8 @@ def _largest_margin(problem: Problem, own: Array, tolerance: float, max_rounds: 
     """Of the Gram matrix with `own` on its diagonal, by prices that rise until no row pays."""
     price = _DEAR / float(np.mean(problem.diag + own))
     for attempt in range(_PRICES):
-        with warnings.catch_warnings():
-            if attempt < _PRICES - 1:  # a price at which it stops short is no price
-                warnings.simplefilter("ignore", InferenceWarning)
+        is_last = attempt == _PRICES - 1
+        with nullcontext() if is_last else heard_by(nobody):  # a price at which it stops short is no price
             found = _machine(problem, own, price, tolerance, max_rounds)
         if not len(found.hard):
             return found._replace(cap=np.full(problem.size, np.inf))
@@ -185,10 +185,9 @@ def _machine(
             alpha *= 4.0  # without rounding: what was hard is hard
         pull, violation, rounds, solved = _solve_dual(gram, cap, alpha, tolerance, max_rounds)
     if not solved:
-        warnings.warn(
+        tell(
             f"The support vector machine stopped after {max_rounds} rounds with margins off by {violation:.1g}: "
             "lower C or the amplitude of the kernel.",
-            InferenceWarning,
             stacklevel=3,
         )
     return SupportVectors(alpha, y * (1.0 - pull), cap, violation, rounds)
@@ -343,7 +342,7 @@ def _shared(problem: Problem, own: Array) -> Array:
     return own if problem.weights is None else own / problem.weights.copies
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _add_rows(gram, weights, total):  # type: ignore[no-untyped-def]
     """Add a weighted sum of rows to `total`: the time goes with the number of weights that are not zero."""
     for i in range(len(weights)):
@@ -353,7 +352,7 @@ def _add_rows(gram, weights, total):  # type: ignore[no-untyped-def]
                 total[j] += weight * row[j]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _signed_block(gram, y, rows):  # type: ignore[no-untyped-def]
     """``y_i K_ij y_j`` of some rows."""
     block = np.empty((len(rows), len(rows)))
@@ -364,7 +363,7 @@ def _signed_block(gram, y, rows):  # type: ignore[no-untyped-def]
     return block
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _descend(block, cap, alpha, pull, tolerance, max_sweeps):  # type: ignore[no-untyped-def]
     """Cyclic coordinate descent on the dual: each row in turn gets the weight that suits the others'. In place."""
     for _ in range(max_sweeps):
@@ -384,7 +383,7 @@ def _descend(block, cap, alpha, pull, tolerance, max_sweeps):  # type: ignore[no
             return
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _walk(block, gap, step, cap, alpha):  # type: ignore[no-untyped-def]
     """Follow `step`, bent where weights meet their bounds, while the dual falls. In place; the number of bends."""
     ends = np.full(len(step), np.inf)

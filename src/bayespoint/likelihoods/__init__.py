@@ -1,6 +1,7 @@
 """Likelihoods ``exp(-U(y f))``: frozen values with the hooks of `Likelihood`, which engines and read-outs ask for."""
 
 from .choice import Choice
+from .epsilon_insensitive import epsilon_insensitive
 from .hinge import Hinge
 from .hinge_sum import HingeSum
 from .logistic import Logistic
@@ -8,4 +9,4 @@ from .protocol import Likelihood
 from .squared_hinge import SquaredHinge
 from .step import Step
 
-__all__ = ["Choice", "Hinge", "HingeSum", "Likelihood", "Logistic", "SquaredHinge", "Step"]
+__all__ = ["Choice", "Hinge", "HingeSum", "Likelihood", "Logistic", "SquaredHinge", "Step", "epsilon_insensitive"]

@@ -2,9 +2,10 @@
 
 from importlib import import_module
 
-from .classes import ClassesEvidenceGradient, GaussianClassesPosterior, LatentClasses
+from ..grams.gradient import ClassesEvidenceGradient, EvidenceGradient
+from .classes import GaussianClassesPosterior, LatentClasses
 from .drawn import ExpandedPosterior, SampledPosterior
-from .gaussian import EvidenceGradient, GaussianPosterior
+from .gaussian import GaussianPosterior
 from .latent import Latent
 from .protocol import At, ClassesAt, ClassesPosterior, Posterior
 

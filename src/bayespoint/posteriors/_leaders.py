@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import njit
 from scipy.special import ndtr
 
+from .._core.compiling import compiled
 from .._core.typing import Array
 
 __all__ = ["leading_probabilities"]
@@ -53,7 +53,7 @@ def _tables() -> tuple[Array, Array, Array]:
 _FAST = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _lead(mean, sd, tables, found):  # type: ignore[no-untyped-def]
     weights, values, slopes = tables
     draws, points, classes = mean.shape
@@ -81,7 +81,7 @@ def _lead(mean, sd, tables, found):  # type: ignore[no-untyped-def]
                 out[c] /= total
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _integrate(m, least, below, density, product, out):  # type: ignore[no-untyped-def]
     """Fill the integrals of each density times all other distribution functions."""
     for c in range(len(m)):  # before c
@@ -98,7 +98,7 @@ def _integrate(m, least, below, density, product, out):  # type: ignore[no-untyp
                 product[k] *= below[c, k]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _interpolate(lag, values, slopes, below, density):  # type: ignore[no-untyped-def]
     """Distribution function and density at all nodes for a mean that lags: cubic between entries of the tables."""
     i = int(lag * _STEPS)

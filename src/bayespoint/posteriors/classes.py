@@ -16,13 +16,13 @@ from .._core.typing import Array
 from .._core.words import told_briefly
 from ..grams import NewPoints
 from ..grams.classes import ConditionedClasses
+from ..grams.gradient import ClassesEvidenceGradient
 from ..likelihoods import Choice
 from ..likelihoods.choice import largest_of
 from ..problem import Problem
 from .latent import Latent, correlated
 
 __all__ = [
-    "ClassesEvidenceGradient",
     "GaussianClassesPosterior",
     "LatentClasses",
     "LatentSites",
@@ -64,40 +64,6 @@ def without_sites(mean: Array, cov: Array, precision: Array, shift: Array) -> tu
     centre: Any = np.linalg.solve(removed, (mean - np.einsum("icd,id->ic", cov, shift))[:, :, None])[:, :, 0]
     proper = (sign > 0) & np.all(np.einsum("icc->ic", left) > 0, axis=1) & np.isfinite(centre).all(axis=1)
     return LatentClasses(centre, 0.5 * (left + np.swapaxes(left, 1, 2))), log_det, proper
-
-
-class ClassesEvidenceGradient(NamedTuple):
-    """Derivative of the log-evidence: ``0.5 sum_c (alpha_c alpha_c' - W_c)`` in the Gram matrix, and in log-parameters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Choice, Problem
-    >>> from bayespoint.engines import EP
-    >>> EP().infer(Problem(np.eye(3), [0, 1, 2], Choice(0.1))).evidence_gradient.by_gram().shape
-    (3, 3)
-    """
-
-    alpha: Array
-    gaussian: Any
-    likelihood: Mapping[str, float]
-    by_residual: Array | None = None
-
-    def by_gram(self) -> Array:
-        """The symmetric matrix G with ``d log_evidence = sum_ij G_ij dK_ij``."""
-        g: Array = 0.5 * (self.alpha @ self.alpha.T - self.gaussian.precision_change())
-        return g
-
-    @property
-    def features(self) -> Array:
-        """The factor M of a Gram matrix ``M M'``."""
-        return self.gaussian.factor
-
-    def by_factor(self) -> Array:
-        """``2 G M`` for a Gram matrix ``M M'``: the derivative in its factor."""
-        m = self.features
-        g: Array = self.alpha @ (self.alpha.T @ m) - self.gaussian.shrunk()
-        return g if self.by_residual is None else g - 2 * self.by_residual[:, None] * m
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.extras import needed
 from .._core.typing import Array
 from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
@@ -79,11 +80,8 @@ class _Draws:
 
 def draws_to_arviz(latents: Array, dims: list[str]) -> Any:
     """Draws of shape (chain, draw, ...) as an arviz data tree, with names of the further dimensions."""
-    try:
-        from arviz_base import from_dict
-    except ImportError as error:
-        raise ImportError("to_arviz needs arviz-base: install bayespoint[report].") from error
-    return from_dict({"posterior": {"latent": latents}}, dims={"latent": dims})
+    arviz = needed("arviz_base", "report", "to_arviz needs arviz-base")
+    return arviz.from_dict({"posterior": {"latent": latents}}, dims={"latent": dims})
 
 
 @told_briefly()
@@ -128,9 +126,33 @@ class DrawnAt(ByMoments):
         return self.coordinates.reshape(-1, self.features.shape[1])
 
 
+class InCoordinates:
+    """Draws of one function, or of one for each class, as whitened coordinates of shape (chain, draw, ..., rank)."""
+
+    white: Whitened
+    coordinates: Array
+    own_centre: Any = None
+
+    @property
+    def draws(self) -> int:
+        """Number of draws of each chain."""
+        return self.coordinates.shape[1]
+
+    @cached_property
+    def centre(self) -> Array:
+        """Coordinates of the posterior mean, of shape (..., rank)."""
+        centre: Array = self.coordinates.mean(axis=(0, 1)) if self.own_centre is None else self.own_centre
+        return centre
+
+    def features_at(self, new: NewPoints) -> tuple[Array, Array]:
+        """Coordinates of new points, and the prior variance that these do not have."""
+        features = self.white.features(new)
+        return features, above_rounding(new.diag - np.square(features).sum(axis=1), new.diag)
+
+
 @told_briefly("problem", "draws", "engine")
 @dataclass(frozen=True, eq=False)
-class SampledPosterior(_Draws):
+class SampledPosterior(InCoordinates, _Draws):
     """Draws from the posterior, in whitened coordinates of the training points.
 
     Attributes
@@ -167,17 +189,6 @@ class SampledPosterior(_Draws):
     log_evidence: None = None
 
     @property
-    def draws(self) -> int:
-        """Number of draws of each chain."""
-        return self.coordinates.shape[1]
-
-    @cached_property
-    def centre(self) -> Array:
-        """Coordinates of the posterior mean."""
-        centre: Array = self.coordinates.mean(axis=(0, 1)) if self.own_centre is None else self.own_centre
-        return centre
-
-    @property
     def latents(self) -> Array:
         """Latent function at the training points, of shape (chain, draw, n); where these have residuals, without."""
         return np.matmul(self.coordinates, self.white.factor.T)
@@ -194,8 +205,7 @@ class SampledPosterior(_Draws):
 
     def at(self, new: NewPoints) -> DrawnAt:
         """The latent function at new points."""
-        features = self.white.features(new)
-        orthogonal = above_rounding(new.diag - np.square(features).sum(axis=1), new.diag)
+        features, orthogonal = self.features_at(new)
         return DrawnAt(self.coordinates, features, self.centre, orthogonal, new)
 
     @property

@@ -14,13 +14,12 @@ from .._core.typing import Array
 from .._core.words import told_briefly
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
-from ..grams.gram import above_rounding
 from ..grams.whitening import Whitened
 from ..likelihoods import Choice
 from ..problem import Problem
 from ._leaders import leading_probabilities
 from .classes import LatentClasses
-from .drawn import draws_to_arviz
+from .drawn import InCoordinates, draws_to_arviz
 from .latent import correlated, spread_out
 
 __all__ = ["SampledClasses"]
@@ -113,7 +112,7 @@ def in_blocks(coordinates: Array, features: Array) -> Iterator[tuple[slice, Arra
 
 @told_briefly("problem", "draws", "engine")
 @dataclass(frozen=True, eq=False)
-class SampledClasses:
+class SampledClasses(InCoordinates):
     """Draws from the posterior of a problem with class numbers, in whitened coordinates of the training points.
 
     Attributes
@@ -149,17 +148,6 @@ class SampledClasses:
     log_evidence: None = None
 
     @property
-    def draws(self) -> int:
-        """Number of draws of each chain."""
-        return self.coordinates.shape[1]
-
-    @cached_property
-    def centre(self) -> Array:
-        """Coordinates of the posterior mean, of shape (C, rank)."""
-        centre: Array = self.coordinates.mean(axis=(0, 1))
-        return centre
-
-    @property
     def latents(self) -> Array:
         """Latents at the training points, of shape (chain, draw, n, C); where these have residuals, without."""
         return np.swapaxes(np.matmul(self.coordinates, self.white.factor.T), -1, -2)
@@ -187,8 +175,7 @@ class SampledClasses:
 
     def at(self, new: NewPoints) -> DrawnClassesAt:
         """The latent functions at new points."""
-        features = self.white.features(new)
-        orthogonal = above_rounding(new.diag - np.square(features).sum(axis=1), new.diag)
+        features, orthogonal = self.features_at(new)
         return DrawnClassesAt(self.coordinates, features, orthogonal, self._likelihood, new)
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from .._core.files import parts_of
 from .._core.typing import Array
 from .._core.words import told_briefly
 from ..grams import Conditioned, NewPoints
+from ..grams.gradient import EvidenceGradient
 from ..problem import Problem
 from .latent import ByMoments, Latent, correlated
 
-__all__ = ["EvidenceGradient", "GaussianPosterior"]
+__all__ = ["GaussianPosterior"]
 
 
 @told_briefly()
@@ -124,50 +125,3 @@ class GaussianPosterior:
         residual = self.problem.gram.residual
         own = 0.0 if residual is None else residual
         return Latent((self.mean / self.variance - share * self.nu) / precision, 1 / precision + own)
-
-
-@told_briefly()
-class EvidenceGradient(NamedTuple):
-    """Derivative of the log-evidence: ``0.5 (alpha alpha' - W)`` in the Gram matrix, and in log-parameters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint import Problem, Step
-    >>> from bayespoint.engines import EP
-    >>> posterior = EP().infer(Problem(np.eye(2), [1, -1], Step(softness=1.0)))
-    >>> sorted(posterior.evidence_gradient.likelihood)
-    ['noise', 'softness']
-    """
-
-    alpha: Array
-    gaussian: Any
-    likelihood: Mapping[str, float]
-    by_residual: Array | None = None  # derivative in each row's residual
-    implicit: Array | None = None  # z of a further term (z alpha' + alpha z') / 4, where sites move with the kernel
-
-    def by_gram(self) -> Array:
-        """The symmetric matrix G with ``d log_evidence = sum_ij G_ij dK_ij``."""
-        g: Array = self.gaussian.precision_change()
-        g *= -0.5
-        half = 0.5 * self.alpha if self.implicit is None else 0.5 * (self.alpha + 0.5 * self.implicit)
-        g += np.multiply.outer(half, self.alpha)
-        if self.implicit is not None:
-            g += np.multiply.outer(0.25 * self.alpha, self.implicit)
-        return g
-
-    @property
-    def features(self) -> Array:
-        """The factor M of a Gram matrix ``M M'``."""
-        return self.gaussian.gram.factor
-
-    def by_factor(self) -> Array:
-        """``2 G M`` for a Gram matrix ``M M'``: the derivative in its factor, in O(n r^2)."""
-        m = self.gaussian.gram.factor
-        g: Array = np.multiply.outer(self.alpha, m.T @ self.alpha) - self.gaussian.shrunk()
-        if self.by_residual is not None:  # a residual is what is left of a row's variance: it shrinks as M grows
-            g -= 2 * self.by_residual[:, None] * m
-        if self.implicit is not None:
-            g += 0.5 * np.multiply.outer(self.implicit, m.T @ self.alpha)
-            g += 0.5 * np.multiply.outer(self.alpha, m.T @ self.implicit)
-        return g

@@ -42,8 +42,8 @@ class At(Protocol):
         ...
 
 
-class Posterior(Protocol):
-    """What an engine returns."""
+class Inferred(Protocol):
+    """What is known of every problem that was solved; of several classes arrays have a last axis of classes."""
 
     @property
     def problem(self) -> Problem:
@@ -69,6 +69,10 @@ class Posterior(Protocol):
     def log_evidence(self) -> float | None:
         """Log marginal likelihood of the labels, if the engine knows it."""
         ...
+
+
+class Posterior(Inferred, Protocol):
+    """What an engine returns."""
 
     @property
     def leave_one_out(self) -> Latent:
@@ -136,36 +140,11 @@ class ClassesAt(Protocol):
         ...
 
 
-class ClassesPosterior(Protocol):
+class ClassesPosterior(Inferred, Protocol):
     """What an engine returns for a problem with class numbers: C latents a row, arrays with a last axis of classes.
 
     Draws have `latents` of shape (chain, draw, n, C) beside this.
     """
-
-    @property
-    def problem(self) -> Problem:
-        """What was solved."""
-        ...
-
-    @property
-    def mean(self) -> Array:
-        """Mean of the latents at the training points, of shape (n, C)."""
-        ...
-
-    @property
-    def variance(self) -> Array:
-        """Their variances, of shape (n, C)."""
-        ...
-
-    @property
-    def mean_weights(self) -> Array:
-        """Weights of the posterior mean, one function a class: of shape (n, C), or (rank, C) for coordinates."""
-        ...
-
-    @property
-    def log_evidence(self) -> float | None:
-        """Log marginal likelihood of the labels, if the engine knows it."""
-        ...
 
     @property
     def leave_one_out_probabilities(self) -> Array:

@@ -5,10 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from sklearn.datasets import load_iris
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bayespoint import Choice, Problem, Step, readouts
 from bayespoint.engines import EP
+from bayespoint.engines.ep.classes import ClassRows, evaluate_classes, means_ahead
+from bayespoint.engines.ep.sites import Sites
 from bayespoint.exceptions import EmptyVersionSpaceError
 from bayespoint.grams import Dense, DensePoints, FeaturePoints, LowRank
 from bayespoint.grams.classes import site_precision
@@ -216,6 +219,33 @@ def test_sites_of_several_classes_by_explicit_matrices(form, rng):
     change = np.linalg.inv(prior) - np.linalg.inv(prior) @ cov @ np.linalg.inv(prior)
     expected = np.einsum("icjc->ij", change.reshape(n, n_classes, n, n_classes))
     np.testing.assert_allclose(found.precision_change(), expected, rtol=1e-6, atol=1e-8)
+    pushed = rng.normal(size=nu.shape)
+    pushed -= pushed.mean(axis=1, keepdims=True)
+    moved = found.mean_under(Dense(gram), pushed)
+    np.testing.assert_allclose(moved.ravel(), cov @ pushed.ravel(), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("weights", [None, [1, 3] * 10])
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+def test_means_that_go_ahead_stand_still_where_sites_do(kind, weights):
+    """The targets of settled sites are these sites, by either way; elsewhere those of soft walls are nearer to them."""
+    problem = some_problem(kind, 20, 4, weights=weights)
+    settled, rows = EXACT.infer(problem), ClassRows.of(problem)
+    sites = Sites(settled.tau.ravel(), settled.nu.ravel())
+    for found, same in zip(means_ahead(rows, evaluate_classes(rows, sites)).target, sites, strict=True):
+        np.testing.assert_allclose(found, same, rtol=1e-6, atol=1e-6)
+    early = evaluate_classes(rows, rows.first())
+    far = [np.abs(state.target.nu - sites.nu).sum() for state in (early, means_ahead(rows, early))]
+    assert far[1] < 0.9 * far[0] or kind == "hard"
+
+
+def test_sites_settle_where_means_that_go_ahead_lead_astray():
+    """Steep walls between classes that overlap; the means alone never settle there."""
+    rng = np.random.default_rng(0)
+    X, y = load_iris(return_X_y=True)
+    rows = rng.permutation(len(y))[:120]
+    gram = 10 * RBF(0.5)(X[rows] / X.max()) + 1
+    assert EP().infer(Problem(gram, y[rows], Choice(softness=0.01))).error < 1e-6
 
 
 @pytest.mark.parametrize("form", ["dense", "factor"])
@@ -305,3 +335,8 @@ def test_an_empty_version_space_is_refused():
     x = np.array([[1.0], [2.0], [3.0]])
     with pytest.raises(EmptyVersionSpaceError, match=r"^Version space is empty: [^\n]*\.$"):
         EP().infer(Problem(x @ x.T, [0, 1, 2], Choice()))
+
+
+def test_a_hard_row_without_a_latent_leaves_no_version_space():
+    with pytest.raises(EmptyVersionSpaceError, match="kernel value zero with itself"):
+        EP().infer(Problem(np.diag([1.0, 0.0, 1.0]), [1, 0, 2], Choice()))

@@ -21,6 +21,7 @@ from witnesses import (
     orthant_probability,
     posterior_by_draws,
     posterior_by_quadrature,
+    precise_ep,
     textbook_ep,
     tilted,
     weighted_mean,
@@ -49,6 +50,17 @@ def test_two_different_posteriors_are_not_the_same(rng):
     problem = model_problem(5, Step(softness=1.0), rng)
     with pytest.raises(AssertionError):
         assert_same(EP().infer(problem), EP().infer(Problem(1.001 * problem.dense, problem.y, problem.likelihood)))
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
+def test_sites_stand_still_up_to_the_tolerance(tolerance, rng):
+    """The next sweep, by sites found anew, would move them by no more."""
+    for step in STEPS[1:]:
+        problem = model_problem(25, step, rng)
+        found = EP(tolerance=tolerance).infer(problem)
+        rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
+        state = evaluate(rows, Sites(found.tau, found.nu))
+        assert 0 < state.error <= tolerance
 
 
 # -- exact witnesses ----------------------------------------------------------------------------------------------
@@ -459,3 +471,14 @@ def test_a_point_of_norm_zero_says_nothing(likelihood):
 def test_a_point_of_norm_zero_empties_a_hard_version_space():
     with pytest.raises(EmptyVersionSpaceError, match="row 2 has kernel value zero with itself"):
         EP().infer(Problem(np.diag([1.0, 2.0, 0.0]), [1, -1, 1], Step()))
+
+
+@pytest.mark.parametrize("step", [Step(0.1), Step(0.3, 0.5)], ids=str)
+@pytest.mark.parametrize("amplitude", [1e-6, 1e6])
+def test_noise_at_extreme_amplitudes_is_that_of_forty_digits(amplitude, step, rng):
+    problem = model_problem(3, step, rng)
+    problem = Problem(amplitude * problem.dense, problem.y, step)
+    found = TIGHT.infer(problem)
+    evidence, mean = precise_ep(problem, 40)
+    assert found.log_evidence == pytest.approx(evidence, rel=1e-9)
+    np.testing.assert_allclose(found.mean / np.sqrt(problem.diag), mean / np.sqrt(problem.diag), atol=1e-7)

@@ -14,21 +14,21 @@ the cores (seen: three times slower).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._core.telling import tell
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
-from ...exceptions import InferenceWarning, InvalidProblemError
+from ...exceptions import InvalidProblemError
 from ...posteriors import EvidenceGradient, GaussianPosterior
 from ...problem import Problem
 from ..base import Engine
-from .classes import ClassRows, class_posterior, evaluate_classes
-from .sites import ALARMING, SETTLED, SiteRows, Sites, State, back_off, evaluate, rows_evidence, settle
+from .classes import ClassRows, class_posterior, evaluate_classes, means_ahead
+from .sites import ALARMING, SETTLED, SiteRows, Sites, State, as_it_is, back_off, evaluate, rows_evidence, settle
 
 __all__ = ["EP", "posterior_of_state"]
 
@@ -97,7 +97,8 @@ class EP(Engine):
             if self.fallback and not state.error <= max(SETTLED, self.tolerance):
                 state, more = self._sequential(rows, state)
                 sweeps, how = sweeps + more, "sequential"
-            self._warn_if_moving(problem, state, sweeps)
+            if not state.error <= ALARMING:
+                self._warn_of_motion(problem, state, sweeps)
             info = {"sweeps": sweeps, "updates": how, "error": state.error}
             return posterior_of_state(problem, rows, state, info, self)
 
@@ -111,23 +112,25 @@ class EP(Engine):
         with blas_threads_for(problem.size, problem.gram.rank):
             state = evaluate_classes(rows, sites) or evaluate_classes(rows, Sites(*np.zeros((2, len(rows.copies)))))
             assert state is not None
-            state, sweeps = settle(rows, state, self.tolerance, self.max_sweeps, self.memory, evaluate_classes)
+            ahead = as_it_is if rows.in_pairs else means_ahead
+            state, sweeps = settle(
+                *(rows, state, self.tolerance, self.max_sweeps, self.memory), evaluate_classes, ahead
+            )
             right = state.mean.argmax(axis=1) == problem.y
             if hard.any() and not (state.error <= SETTLED and np.all(right[hard])):
                 problem.raise_if_empty()
-            self._warn_if_moving(problem, state, sweeps)
+            if not state.error <= ALARMING:
+                self._warn_of_motion(problem, state, sweeps)
             info = {"sweeps": sweeps, "updates": "parallel", "error": state.error}
             return class_posterior(problem, rows, state, info, self)
 
-    def _warn_if_moving(self, problem: Problem, state: State, sweeps: int) -> None:
-        if not state.error <= ALARMING:
-            warnings.warn(
-                f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by "
-                f"{state.error:.1g} (tolerance {self.tolerance:.1g}): probabilities and evidence may be off; "
-                f"{problem.likelihood.remedy}, or sample with another engine.",
-                InferenceWarning,
-                stacklevel=3,
-            )
+    def _warn_of_motion(self, problem: Problem, state: State, sweeps: int) -> None:
+        tell(
+            f"Expectation propagation stopped after {sweeps} sweeps with sites still moving by "
+            f"{state.error:.1g} (tolerance {self.tolerance:.1g}): probabilities and evidence may be off; "
+            f"{problem.likelihood.remedy}, or sample with another engine.",
+            stacklevel=3,
+        )
 
     def _sequential(self, rows: SiteRows, state: State) -> tuple[State, int]:
         """Sweeps that update one site at a time, each followed by a rank-one update of the covariance."""

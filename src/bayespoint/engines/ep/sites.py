@@ -15,7 +15,7 @@ from ..._core.typing import Array
 from ...grams import Gram
 from ...problem import Weights
 
-__all__ = ["ALARMING", "PATIENCE", "SETTLED", "SiteRows", "Sites", "State", "evaluate", "settle"]
+__all__ = ["ALARMING", "PATIENCE", "SETTLED", "SiteRows", "Sites", "State", "as_it_is", "evaluate", "settle"]
 
 SETTLED = 1e-3  # an error that rounding can leave on an ill-conditioned Gram matrix, and that no figure shows
 ALARMING = 5e-2  # an error, over all sites together, that may show in probabilities
@@ -114,13 +114,25 @@ def evaluate(
 Look = Callable[[SiteRows, Sites, State], State | None]  # `evaluate`, or something near it
 
 
+def as_it_is(rows: SiteRows, state: State) -> State:
+    """Nothing is cheaper than a sweep."""
+    return state
+
+
 def settle(
-    rows: SiteRows, state: State, tolerance: float, max_sweeps: int, memory: int = 3, look: Look = evaluate
+    rows: SiteRows,
+    state: State,
+    tolerance: float,
+    max_sweeps: int,
+    memory: int = 3,
+    look: Look = evaluate,
+    ahead: Callable[[SiteRows, State], State] = as_it_is,
 ) -> tuple[State, int]:
     """Sweeps until sites stand still, or stop getting better: the best state, and how many sweeps it took.
 
     Anderson mixing of the last sweeps takes the place of damping. Where that leads nowhere (many copies overshoot
-    together) the sites go on from the best point in smaller steps, without mixing.
+    together) the sites go on from the best point in smaller steps, without mixing. Before each sweep `ahead` may find
+    better targets by other means, until a sweep from them is no better than the last.
     """
     mixing = Anderson(memory, rows.copies)
     best, idle, damping = state, 0, 1.0
@@ -130,6 +142,7 @@ def settle(
         if idle > _IDLE and best.error > SETTLED:
             state, idle, damping = best, 0, 0.3 * damping
             mixing = Anderson(memory, rows.copies)
+        state = ahead(rows, state)
         proposal = mixing.propose(state) if sweep > 1 and damping == 1.0 else state.target
         if rows.likelihood.is_log_concave:  # extrapolation must not leave the cone of proper sites
             proposal = Sites(*np.where(proposal.tau >= 0, proposal, state.target))
@@ -138,6 +151,9 @@ def settle(
         new = look(rows, proposal, state) or back_off(rows, state, proposal, look)
         if new is None:
             return best, sweep
+        if ahead is not as_it_is and not new.error < 0.7 * state.error:
+            ahead, mixing = as_it_is, Anderson(memory, rows.copies)
+            new = new if new.error < best.error else best
         state = new
         idle = 0 if state.error < 0.9 * best.error else idle + 1
         best = state if state.error < best.error else best

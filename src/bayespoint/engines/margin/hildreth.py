@@ -11,14 +11,13 @@ a quadratic equation in s. The Gaussian follows by a change of rank one.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ..._core.compiling import compiled
+from ..._core.telling import tell
 from ..._core.typing import Array
-from ...exceptions import InferenceWarning
 from .geometry import DenseGeometry
 from .interior import Machine, Point, evaluate
 from .solver import Live, MarginSolution
@@ -41,10 +40,9 @@ def hildreth(
     """What `gaussian_margin` solves, by sweeps, with the same certificate; slow below the default tolerance."""
     found = Live.of(gram, y, phi, cap, target).solved(lambda machine: _sweep_until(machine, tolerance, max_sweeps))
     if not found.gap <= tolerance:
-        warnings.warn(
+        tell(
             f"The sweeps of the Gaussian margin machine stopped after {found.iterations} of them with a relative gap "
             f"of {found.gap:.1g} (tolerance {tolerance:.1g}): use a finite or lower C, or the Newton solver.",
-            InferenceWarning,
             stacklevel=2,
         )
     return found
@@ -69,7 +67,7 @@ def _sweep_until(machine: Machine, tolerance: float, max_sweeps: int) -> tuple[P
     return best, sweeps
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sweep(gram, asked, state, sweeps):  # type: ignore[no-untyped-def]
     """Visit all rows in turn. The state, of which `shared` is ``X Sigma X'``, changes in place."""
     y, phi, cap, target = asked

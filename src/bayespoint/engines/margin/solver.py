@@ -18,15 +18,15 @@ The dual (23) as printed has no free beta and lacks a factor 1/2; it is not what
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._core.telling import tell
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
-from ...exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
+from ...exceptions import EmptyVersionSpaceError, InvalidProblemError
 from ...grams.separation import separating_latents
 from .geometry import DenseGeometry, FactorGeometry, Geometry
 from .interior import Machine, Point, evaluate, relative_gap, solve
@@ -111,10 +111,9 @@ def gaussian_margin(
         start = np.clip(np.asarray(start, np.float64)[live.rows], 0.0, live.machine.cap)
     found = live.solved(lambda machine: _solved(machine, tolerance, max_iterations, start))
     if not found.gap <= tolerance:
-        warnings.warn(
+        tell(
             f"The Gaussian margin machine stopped after {found.iterations} iterations with a relative gap of "
             f"{found.gap:.1g} (tolerance {tolerance:.1g}): lower C or phi, or rescale the features.",
-            InferenceWarning,
             stacklevel=2,
         )
     return found
@@ -173,10 +172,9 @@ def bound_minimising(
     rounds, damping, spent = 1, 1.0, found.iterations
     while damping > 0.5**_DAMPINGS:
         if rounds == max_rounds or spent >= max_iterations:
-            warnings.warn(
+            tell(
                 f"The Gaussian margin machine with slack in deviations was left after {rounds} rounds and {spent} "
                 "iterations, while its objective still fell: lower C, or rescale the features.",
-                InferenceWarning,
                 stacklevel=2,
             )
             break
