@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from bayespoint import Hinge, Problem, Step
+from bayespoint import Choice, Hinge, Problem, Step
 from bayespoint.engines import EP
 from bayespoint.evidence import Estimate, _paths, log_evidence
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
@@ -77,6 +77,29 @@ def test_auto_takes_a_distrusted_gaussian_if_nothing_else_applies(seed, monkeypa
     problem = rbf_problem(8, Step(0.1, 0.5), weights=np.full(8, 2.0))
     with pytest.warns(InferenceWarning, match=r"^Sites are still moving\.$"):
         assert log_evidence(problem, seed).method == "bridge"
+
+
+def test_weights_of_several_soft_classes_are_refused_in_a_sentence():
+    problem = Problem(np.eye(3), [0, 1, 2], Choice(0.1, 0.5), weights=[2.0, 1.0, 1.0])
+    with pytest.raises(InvalidProblemError, match=r"^Walls cannot weight rows under a soft boundary[^\n]*\.$"):
+        log_evidence(problem, 0)
+
+
+def test_weights_of_one_are_in_reach_of_walls(seed):
+    problem = Problem(np.eye(3) + 0.5, [0, 1, 2], Choice(0.1, 0.5), weights=np.ones(3))
+    assert log_evidence(problem, seed).method == "billiard"
+
+
+def test_auto_tries_nothing_else_where_the_billiard_gets_there(seed, monkeypatch):
+    """Under label noise a Gaussian is never nearer, and took most of the time."""
+    problem = rbf_problem(20, Step(0.1), weights=np.linspace(0.5, 3.0, 20))
+    needed = log_evidence(problem, seed, "billiard").path.draws.sum()
+
+    def unwanted(problem):
+        raise AssertionError("a second start")
+
+    monkeypatch.setattr("bayespoint.evidence.gaussian_path", unwanted)
+    assert log_evidence(problem, seed, max_draws=int(2.5 * needed)).method == "billiard"
 
 
 # -- randomness ------------------------------------------------------------------------------------------------------

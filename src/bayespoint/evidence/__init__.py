@@ -6,9 +6,8 @@ what is here is exact up to the standard error it reports.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtri
 
 from .._core.random import as_generator
+from .._core.telling import heard_by, raiser, tell
 from .._core.threads import blas_threads_for
 from .._core.words import as_html_text
 from ..exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
@@ -29,6 +29,7 @@ from ._tilting import sobol_log_weights
 __all__ = ["Estimate", "Stones", "cumulant_correction", "log_evidence"]
 
 _SCRAMBLES = 16
+_FAIR = 0.2  # of the draws, what a start may need for others not to be tried
 _MANY_WALLS = 1000  # between several classes, from which tilting them all is no cheap start
 
 
@@ -64,6 +65,10 @@ class Estimate:
     def lower(self, level: float = 0.05) -> float:
         """Value that the log-evidence exceeds with confidence ``1 - level``, as far as Monte Carlo error goes."""
         return self.value if self.se is None else self.value + float(ndtri(level)) * self.se
+
+    def per_row(self, rows: int) -> Estimate:
+        """The same divided by a number of rows, as Sollich's E(Y|X), E(X, Y) and E_nv(Y|X) are."""
+        return replace(self, value=self.value / rows, se=None if self.se is None else self.se / rows)
 
     @classmethod
     def total(cls, parts: Sequence[Estimate]) -> Estimate:
@@ -160,7 +165,7 @@ def warn_if_short(estimate: Estimate, se: float) -> None:
     what = f"The log-evidence has a standard error of {estimate.se:.2g}, not {se:.2g}: raise max_draws."
     if estimate.se == np.inf:
         what = "The log-evidence is not to be trusted: no draw came near the bulk of it; raise noise or softness."
-    warnings.warn(what, InferenceWarning, stacklevel=3)
+    tell(what, stacklevel=3)
 
 
 def _of_zero_latents(problem: Problem) -> Estimate:
@@ -222,8 +227,7 @@ def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int,
     failure: Exception | None = None
     for name, start in _starts(problem):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", InferenceWarning)  # a Gaussian that EP itself distrusts is no start
+            with heard_by(raiser):  # a Gaussian that EP itself distrusts is no start
                 if walks and start is _from_prior:  # slopes are for when there is nothing else
                     start = partial(walk_along, PriorPath)
                 walk = start(problem, rng, n_jobs)
@@ -231,7 +235,8 @@ def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int,
             failure = error
             continue
         walks.append((walk.cost if walk.se < np.inf else np.inf, name, walk))
-        if walk.se**2 * walk.draws.sum() <= 0.2 * max_draws * se**2:
+        fair = 1.0 if name == "billiard" else _FAIR  # where it comes first nothing after it is better
+        if walk.se**2 * walk.draws.sum() <= fair * max_draws * se**2:
             break
     if not walks:
         return _last_resort(problem, failure, rng, se, max_draws, n_jobs)
@@ -241,6 +246,8 @@ def _auto(problem: Problem, rng: np.random.Generator, se: float, max_draws: int,
 
 def _last_resort(problem: Problem, failure: Exception | None, *args: Any) -> Estimate:
     """No path can be walked: tilting alone where it applies, or a start in spite of its warning."""
+    if failure is None:  # nothing was tried: walls between several classes, and rows that they cannot weight
+        problem.refuse_weights_of_noise()
     assert failure is not None
     if isinstance(failure, InferenceWarning):
         return _bridge(problem, *args)
@@ -252,7 +259,7 @@ def _last_resort(problem: Problem, failure: Exception | None, *args: Any) -> Est
 
 def _starts(problem: Problem) -> Iterator[tuple[str, Callable[..., Walk]]]:
     likelihood: Any = problem.likelihood
-    weighted_soft = problem.weights is not None and problem.own.any()  # out of reach of walls
+    weighted_soft = problem.weighs_noise  # out of reach of walls
     walls = problem.size * ((problem.n_classes or 2) - 1)
     has_orthant = isinstance(likelihood, Step) or (isinstance(likelihood, Choice) and walls <= _MANY_WALLS)
     if has_orthant and likelihood.noise == 0 and not weighted_soft:

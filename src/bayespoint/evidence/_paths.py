@@ -161,7 +161,10 @@ class TiltedPath(Tempered):
 
 
 class SlicePath(Tempered):
-    """From a Gaussian to any target, by elliptical slices: sites give way to the likelihood."""
+    """From a Gaussian to any target, by elliptical slices: sites give way to the likelihood.
+
+    Where the likelihood has tails that the Gaussian has not, the `other` one takes every other step.
+    """
 
     chains = 16
     first = 96
@@ -169,30 +172,41 @@ class SlicePath(Tempered):
     has_levels = True
     has_bottom = False
 
-    def __init__(self, base: Ellipse) -> None:
+    def __init__(self, base: Ellipse, other: Ellipse | None = None) -> None:
         self.base, self.log_start = base, base.log_normaliser
+        self.ellipses = [base] if other is None else [base, other]
 
     def latents(self, states: Array) -> Array:
         """Latents of all rows."""
-        return self.base.latents(states)
+        return states @ self.base.white.factor.T
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
-        states = rng.standard_normal((self.chains, count, self.base.white.rank))
-        latents = self.base.latents(states)
+        states = self.base.centre + self.base.across(rng.standard_normal((self.chains, count, self.base.white.rank)))
+        latents = self.latents(states)
         return Draws(states, -self.base.log_ratio(latents), 20.0 * latents.size)
 
     def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
-        z = states
-        latents = self.base.latents(z)
-        target = self.base.log_ratio(latents)
-        kept, potential = np.empty((len(z), count, z.shape[1])), np.empty((len(z), count))
-        fresh = rng.standard_normal((count, *z.shape))
-        across = fresh @ self.base.root.T
+        base, factor, turns = self.base, self.base.white.factor, len(self.ellipses)
+
+        def log_target(f: Array) -> Array:
+            sites = base.log_sites(f)
+            return sites + level * (base.log_target(f) - sites)
+
+        w, latents = states, self.latents(states)
+        target = log_target(latents)
+        kept, potential = np.empty((len(w), count, w.shape[1])), np.empty((len(w), count))
+        fresh = rng.standard_normal((count, *w.shape))
+        for part, ellipse in enumerate(self.ellipses):
+            fresh[part::turns] = ellipse.across(fresh[part::turns])
+        across = fresh @ factor.T
         proposals = 0
         for k in range(count):
-            cos, sin, latents, target, used = self.base.step(latents, across[k], target, rng, level)
-            z = cos[:, None] * z + sin[:, None] * fresh[k]
-            kept[:, k], potential[:, k] = z, -target
+            ellipse = self.ellipses[k % turns]
+            cos, sin, latents, target, used = ellipse.step(
+                latents, across[k], target, lambda some: rng.random(len(some)), log_target
+            )
+            w = ellipse.centre + cos[:, None] * (w - ellipse.centre) + sin[:, None] * fresh[k]
+            kept[:, k], potential[:, k] = w, (base.log_sites(latents) - target) / level
             proposals += used
         return Draws(kept, potential, 20.0 * proposals * latents.shape[1])
 
@@ -205,8 +219,9 @@ def gaussian_path(problem: Problem) -> SlicePath:
         raise InvalidProblemError(
             "A hard wall is no smooth function of a Gaussian site: use method='billiard' or 'tilted'."
         )
-    gaussian = EP().infer(problem)
-    return SlicePath(Ellipse(problem, problem.whitened(), gaussian.tau, gaussian.nu))
+    gaussian, white = EP().infer(problem), problem.whitened()
+    tails = None if problem.likelihood.is_log_concave else Ellipse.of_prior(problem, white)
+    return SlicePath(Ellipse(problem, white, gaussian.tau, gaussian.nu), tails)
 
 
 def _hard_problem(problem: Problem) -> Problem:

@@ -7,7 +7,7 @@ matrix of full rank are such an orthant: ``P(y_i h_i > 0 for all i)`` with ``h ~
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve
@@ -30,16 +30,17 @@ class Orthant(NamedTuple):
     below: Array
     mu: Array
     log_bound: float  # the saddle value: no log-weight is above it
+    order: Any  # which variable each row of the factor is
 
 
 def tilt(covariance: Array) -> Orthant:
     """Order the variables, and solve for the minimax tilt of ``P(Z > 0)``, ``Z ~ N(0, covariance)``."""
-    factor = _ordered_cholesky(covariance)
+    factor, order = _ordered_cholesky(covariance)
     below = factor / np.diagonal(factor)[:, None]
     np.fill_diagonal(below, 0.0)
     x, mu = _saddle_point(below)
     shift = mu + below @ x
-    return Orthant(factor, below, mu, float(np.sum(0.5 * mu * mu - x * mu + log_ndtr(shift))))
+    return Orthant(factor, below, mu, float(np.sum(0.5 * mu * mu - x * mu + log_ndtr(shift))), order)
 
 
 def sobol_log_weights(orthant: Orthant, count: int, rng: np.random.Generator) -> Array:
@@ -76,8 +77,10 @@ def _truncated_normal(low: Array, uniform: Array) -> Array:
     return out
 
 
-def _ordered_cholesky(covariance: Array) -> Array:
+def _ordered_cholesky(covariance: Array) -> tuple[Array, Any]:
     """Cholesky factor with the least probable variable first, given those before it at their truncated means.
+
+    And which variable each row is.
 
     Gibson, Glasbey and Elston (1994). Raises `InvalidProblemError` if the matrix has not full rank.
     """
@@ -85,7 +88,7 @@ def _ordered_cholesky(covariance: Array) -> Array:
     a = np.array(covariance)
     factor = np.zeros((m, m))
     left = np.diagonal(a).copy()  # conditional variances
-    mean = np.zeros(m)
+    mean, order = np.zeros(m), np.arange(m)
     floor = m * np.finfo(float).eps * left.max()
     for j in range(m):
         if left[j:].min() <= floor:
@@ -99,13 +102,14 @@ def _ordered_cholesky(covariance: Array) -> Array:
             factor[[i, j], :j] = factor[[j, i], :j]
             left[[i, j]] = left[[j, i]]
             mean[[i, j]] = mean[[j, i]]
+            order[[i, j]] = order[[j, i]]
         root = np.sqrt(left[j])
         factor[j, j] = root
         factor[j + 1 :, j] = (a[j + 1 :, j] - factor[j + 1 :, :j] @ factor[j, :j]) / root
         left[j + 1 :] -= np.square(factor[j + 1 :, j])
         z = mean[j] / root
         mean[j + 1 :] += factor[j + 1 :, j] * hazard(z)  # E of the j-th standard normal above -z
-    return factor
+    return factor, order
 
 
 def _saddle_point(below: Array) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import Hinge, Problem, Step
 from bayespoint.evidence.svm import log_normaliser, normaliser_slope, svm_log_evidence
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
+from bayespoint.likelihoods import SquaredHinge
 from truths import assert_close, by_recursion, markov_problem, panels
 from witnesses import central_difference
 
@@ -336,7 +337,7 @@ def test_kinds_and_methods_are_refused_in_one_sentence():
 @pytest.mark.parametrize("function", [svm_log_evidence, log_normaliser])
 def test_other_likelihoods_are_refused(function):
     with pytest.raises(
-        InvalidProblemError, match=r"^The support vector machine's evidence is for Hinge\(C\), not .*\.$"
+        InvalidProblemError, match=r"^The support vector machine's evidence is for Hinge\(C\).*, not .*\.$"
     ):
         function(Problem(np.eye(2), [1, -1], Step(0.1)))
 
@@ -437,3 +438,22 @@ def test_links_of_several_rows(kind, seed):
     for link in (3, 7):  # the last link of three has one row
         chained = svm_log_evidence(problem, [seed, link], kind, "chaining", sweeps=8000, link=link)
         assert abs(chained.value - exact.value) < 4 * np.hypot(chained.se, exact.se) + 0.05
+
+
+def slack_by_recursion(problem):
+    """log N(X) of quadratic slack."""
+    C, log_kappa = problem.likelihood.C, problem.likelihood.log_kappa
+
+    def both(f):
+        sides = [-0.5 * C * np.maximum(0, 1 - y * f) ** 2 for y in (1, -1)]
+        return np.exp(log_kappa + np.logaddexp(*sides))[:, None]
+
+    return float(forward(problem, both)[0])
+
+
+@pytest.mark.parametrize("C", [2.0, 16.0])
+def test_quadratic_slack_on_a_markov_prior_of_fifty_rows(C, seed):
+    problem = markov_problem(50, SquaredHinge(C))
+    found = log_normaliser(problem, seed, se=0.1)
+    assert abs(found.value - slack_by_recursion(problem)) < 4 * found.se
+    assert found.se < 0.2

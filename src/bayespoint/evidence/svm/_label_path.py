@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy.special import expit
 
+from ..._core.compiling import compiled
 from ..._core.typing import Array
 from ...engines.billiard import Billiard, Walls
 from ...likelihoods import Hinge
@@ -84,7 +84,7 @@ class LabelPath:
         return Draws(refresh[None], latents[None], (4.0 * total + 100.0 * count) * len(slope))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _mirror(gram, slope, theta, impulse, rows, log_chances):  # type: ignore[no-untyped-def]
     """Reflect the function in the plane where it is zero at a row, if the sum over labels allows it. In place.
 
@@ -102,7 +102,7 @@ def _mirror(gram, slope, theta, impulse, rows, log_chances):  # type: ignore[no-
                 theta[j] += push * gram[i, j]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _log_sum(slope, theta):  # type: ignore[no-untyped-def]
     """``log(exp(-slope hinge(theta)) + exp(-slope hinge(-theta)))``, which is even in theta."""
     size = abs(theta)

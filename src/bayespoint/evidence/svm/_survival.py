@@ -1,19 +1,24 @@
-"""The path to the normalisers that average over inputs, (7) and (29): functions by elliptical slices, compiled."""
+"""Paths to normalisers by elliptical slices, compiled: those that average over inputs, (7) and (29), and N(X) of
+squared slack, whose latents given labels no billiard draws.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy.special import logsumexp
 
+from ..._core.compiling import compiled
 from ..._core.typing import Array
 from ...engines.elliptical_slice import Ellipse
 from ...exceptions import InvalidProblemError
-from ...likelihoods import Hinge, HingeSum
+from ...likelihoods import Hinge, SquaredHinge
 from ...problem import Problem
 from .._paths import Draws, SlicePath
 
-__all__ = ["Survival", "SurvivalPath", "hinge_of"]
+__all__ = ["Loss", "SlackPath", "Survival", "SurvivalPath", "bend_of", "hinge_of", "loss_of"]
+
+Loss = Hinge | SquaredHinge
+_MIRRORS = 16  # a slice
 
 
 def hinge_of(problem: Problem) -> Hinge:
@@ -21,6 +26,26 @@ def hinge_of(problem: Problem) -> Hinge:
     if not isinstance(problem.likelihood, Hinge):
         raise InvalidProblemError(f"The support vector machine's evidence is for Hinge(C), not {problem.likelihood}.")
     return problem.likelihood
+
+
+def loss_of(problem: Problem) -> Loss:
+    """The likelihood of a machine with linear or quadratic slack; refuses others."""
+    if not isinstance(problem.likelihood, Loss):
+        raise InvalidProblemError(
+            f"The support vector machine's evidence is for Hinge(C) or SquaredHinge(C), not {problem.likelihood}."
+        )
+    return problem.likelihood
+
+
+def bend_of(loss: Loss) -> int:
+    """The power p of the slack in ``C max(0, 1 - y f)^p / p``."""
+    return 1 if isinstance(loss, Hinge) else 2
+
+
+def log_both(loss: Loss, f: Array, power: Array | float = 1.0) -> Array:
+    """``log(Q(+1|f)^power + Q(-1|f)^power)``, the logarithm of v of a weighted row."""
+    up, down = (power * loss.log_likelihood(label, f) for label in np.array([1.0, -1.0]))
+    return np.logaddexp(up, down)
 
 
 class Survival(Ellipse):
@@ -34,15 +59,24 @@ class Survival(Ellipse):
         super().__init__(problem, problem.whitened().spelt_out(), np.zeros(problem.size), np.zeros(problem.size))
         self.share = np.full(problem.size, 1 / problem.size) if share is None else share
         self.n = problem.size if n is None else n
-        self.sum = HingeSum(hinge_of(problem).C)
+        self.loss = loss_of(problem)
 
     def log_v(self, f: Array) -> Array:
         """Logarithm of v at each row."""
-        return self.sum.log_sum(f, self.weights)
+        return log_both(self.loss, f, self.weights)
 
     def log_target(self, f: Array) -> Array:
         """Logarithm of the n-th power of the mean of v."""
         total: Array = self.n * logsumexp(self.log_v(f), b=self.share, axis=-1)
+        return total
+
+
+class BothLabels(Survival):
+    """The prior, and ``prod_i v(theta_i)``: the chance that every row gets a label (28)."""
+
+    def log_target(self, f: Array) -> Array:
+        """Sum of the logarithms of v."""
+        total: Array = self.log_v(f).sum(axis=-1)
         return total
 
 
@@ -53,9 +87,15 @@ class SurvivalPath(SlicePath):
 
     def __init__(self, base: Survival) -> None:
         super().__init__(base)
-        hinge = hinge_of(base.problem)
-        # shares with kappa to the power of each row's weight; slopes with the weight in them
-        self.model = base.share * np.exp(base.weights * hinge.log_kappa), hinge.C * base.weights, float(base.n)
+        loss, weights = base.loss, base.weights
+        # shares with kappa to the power of each row's weight; prices with the weight in them
+        share = base.share * np.exp(weights * loss.log_kappa)
+        self.model = share, loss.C * weights / bend_of(loss), bend_of(loss), self._power()
+        self.gram = np.zeros((0, 0))
+
+    def _power(self) -> float:
+        """n of (29)."""
+        return float(self.base.n)
 
     def advance(self, level: float, states: Array, count: int, rng: np.random.Generator) -> Draws:
         """See `SlicePath.advance`: the same law, by one loop over all chains."""
@@ -63,14 +103,35 @@ class SurvivalPath(SlicePath):
         kept, potential = np.empty_like(fresh), np.empty((len(states), count))
         across = np.ascontiguousarray(fresh @ self.base.root.T)
         latents = np.ascontiguousarray(self.base.latents(states))
-        proposals = _slices(self.model, latents, (states, fresh, across), (kept, potential), level, rng)
+        walk = states, fresh, across, self._mirrors()
+        proposals = _slices(self.model, latents, walk, (kept, potential), level, rng)
         return Draws(kept, potential, 20.0 * proposals * latents.shape[1])
 
+    def _mirrors(self) -> tuple[int, Array, Array]:
+        """How many mirrors a slice, and what they need: none."""
+        return 0, self.gram, self.gram
 
-@njit(cache=True, nogil=True)
+
+class SlackPath(SurvivalPath):
+    """To ``prod_i v(theta_i)``: after every slice functions are mirrored at random rows, as in `LabelPath`."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(BothLabels(problem, np.ones(problem.size)))
+        self.root = np.ascontiguousarray(self.base.root)
+        self.gram = self.root @ self.root.T
+
+    def _power(self) -> float:
+        """The mark of a product."""
+        return 0.0
+
+    def _mirrors(self) -> tuple[int, Array, Array]:
+        return _MIRRORS, self.gram, self.root
+
+
+@compiled(nogil=True)
 def _slices(model, latents, sources, found, level, rng):  # type: ignore[no-untyped-def]
     """Elliptical slices of every chain, one after the other; returns how many functions were tried."""
-    states, fresh, across = sources
+    states, fresh, across, (mirrors, gram, root) = sources
     kept, potential = found
     proposals = 0
     for c in range(len(states)):
@@ -96,17 +157,30 @@ def _slices(model, latents, sources, found, level, rng):  # type: ignore[no-unty
                 angle = low + (high - low) * rng.random()
             z = np.cos(angle) * z + np.sin(angle) * fresh[c, k]
             theta, target = proposed, value
+            for _ in range(mirrors):  # coordinates by an orthogonal map: the prior does not mind
+                i = rng.integers(0, len(theta))
+                if gram[i, i] == 0.0:
+                    continue
+                push = -2.0 * theta[i] / gram[i, i]
+                proposed = theta + push * gram[i]
+                value = _log_survival(model, proposed)
+                if level * (value - target) > -rng.standard_exponential():
+                    theta, target = proposed, value
+                    z = z + push * root[i]
             kept[c, k], potential[c, k] = z, -target
     return proposals
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _log_survival(model, theta):  # type: ignore[no-untyped-def]
-    """``n log sum_x Q(x) v(theta(x))``, in which v is kappa times a sum of two exponentials."""
-    share, slope, n = model
+    """``n log sum_x Q(x) v(theta(x))``, v being kappa times a sum of two exponentials; if n = 0, sum_i log v_i."""
+    share, price, bend, n = model
     total = 0.0
     for i in range(len(theta)):
-        total += share[i] * (
-            np.exp(-slope[i] * max(0.0, 1.0 - theta[i])) + np.exp(-slope[i] * max(0.0, 1.0 + theta[i]))
-        )
-    return n * np.log(total)
+        near = price[i] * max(0.0, 1.0 - abs(theta[i])) ** bend  # v is even
+        far = price[i] * (1.0 + abs(theta[i])) ** bend
+        if n > 0:
+            total += share[i] * (np.exp(-near) + np.exp(-far))
+        else:
+            total += np.log(share[i]) - near + np.log1p(np.exp(near - far))
+    return n * np.log(total) if n > 0 else total

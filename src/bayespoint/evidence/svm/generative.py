@@ -15,7 +15,6 @@ from scipy.special import expit
 from ..._core.random import as_generator
 from ..._core.typing import Array
 from ...exceptions import InvalidProblemError
-from ...grams import check_gram
 from ...likelihoods import Hinge
 from ...problem import Problem
 from .._stepping import explore
@@ -133,8 +132,7 @@ def sample_svm_data(
 
 def _problem(gram: Any, C: float) -> Problem:
     gram = np.asarray(gram, dtype=float)
-    check_gram(gram)
-    return Problem(gram, np.ones(len(gram)), Hinge(C), check=False)
+    return Problem(gram, np.ones(len(gram)), Hinge(C))
 
 
 def _by_restarts(problem: Problem, n: int, share: Array, rng: np.random.Generator, max_starts: int) -> SVMData:

@@ -139,6 +139,7 @@ def svm_evidence_gradient(
     True
     """
     check_evidence(problem, kind)
+    hinge_of(problem)
     if method not in ("ep", "laplace", "sampled"):
         raise InvalidProblemError(f"method must be 'ep', 'laplace' or 'sampled', got {method!r}.")
     if problem.gram.rank < problem.size:
