@@ -45,11 +45,54 @@ def test_what_is_averaged_over_the_prior_has_a_mean_of_one_at_the_most(n, p):
         assert np.exp(log_chance - log_tail).sum() > 1
 
 
-def test_it_is_sharper_than_the_relative_entropy_of_coins():
-    """That pays log(2 sqrt(n)) for the mean of exp(n kl)."""
-    for errors, n, nats in [(5, 100, 0.0), (50, 1000, 10.0), (400, 4000, 5.0)]:
-        paper = invert_kl(errors / n, (nats + np.log(2 * np.sqrt(n) / 0.05)) / n)
-        assert disintegrated_bound(errors, n, nats, 0.05).value < paper
+def rivasplata_bound(errors, n, log_ratio, delta):
+    """Theorem 1 (i) of Rivasplata and others (2020) with F = n kl: kl <= (log ratio + log(2 sqrt(n) / delta)) / n."""
+    return invert_kl(errors / n, max(log_ratio + np.log(2 * np.sqrt(n) / delta), 0.0) / n)
+
+
+def viallard_bound(errors, n, renyi, delta, order=2.0):
+    """Theorem 2 of Viallard and others (2024) with phi = exp((order - 1) / order n kl), the Renyi divergence given.
+
+    Of order 2 it reads kl <= (D_2 + log(16 sqrt(n) / delta^3)) / n, their form for Gaussians.
+    """
+    price = (2 * order - 1) / (order - 1) * np.log(2 / delta) + np.log(2 * np.sqrt(n))
+    return invert_kl(errors / n, (renyi + price) / n)
+
+
+def test_the_second_order_has_the_constant_of_the_paper():
+    found = viallard_bound(30, 400, 5.0, 0.05)
+    assert found == pytest.approx(invert_kl(30 / 400, (5.0 + np.log(16 * np.sqrt(400) / 0.05**3)) / 400))
+
+
+GRID = [
+    (n, errors, nats, delta)
+    for n in (100, 500, 2000, 20_000)
+    for errors in sorted({0, 1, n // 100, n // 10, n // 3, n // 2 - 5})
+    for nats in (-2.0, 0.0, 4.0, 12.0, 26.0, 60.0, 200.0)
+    for delta in (0.2, 0.05, 0.001)
+]
+
+
+def test_beside_the_bounds_of_the_papers():
+    """Sharper unless errors are next to none or the ratio is large: there up to a tenth is lost, and no more.
+
+    The divergence of a posterior is the mean of its log ratio, that of Renyi is no smaller: equal is their best case.
+    """
+    orders = (1.1, 1.5, 2.0, 3.0, 10.0)
+    ours = np.array([disintegrated_bound(k, n, nats, delta).value for n, k, nats, delta in GRID])
+    one = ours / [rivasplata_bound(k, n, nats, delta) for n, k, nats, delta in GRID]
+    other = ours / [
+        min(viallard_bound(k, n, max(nats, 0.0), delta, order) for order in orders) for n, k, nats, delta in GRID
+    ]
+    n, k, nats, _ = np.array(GRID).T
+    usual = (k >= 0.1 * n) & (nats <= np.where(n >= 500, 26, 12))
+    few = (k > 0) & (nats <= 4)
+    assert usual.sum() > 100
+    assert few.sum() > 100
+    assert one[usual | few].max() < 1
+    assert 1 < one.max() < 1.1
+    assert other[usual | few].max() < 1
+    assert other.max() < 1.08
 
 
 def test_all_wrong_or_infinitely_far_says_nothing():

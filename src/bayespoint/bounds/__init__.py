@@ -9,6 +9,7 @@ posterior in hand.
 from ._bound import Bound
 from .centre_of_mass import centre_of_mass_gap
 from .certificates import Certificate, certify, certify_draws
+from .classes import certify_classes
 from .disintegrated import disintegrated_bound
 from .held_out import binomial_bound
 from .mirrored import mirrored_problem, symmetric_centre
@@ -45,6 +46,7 @@ __all__ = [
     "catoni_bound",
     "centre_of_mass_gap",
     "certify",
+    "certify_classes",
     "certify_draws",
     "disintegrated_bound",
     "divergence",

@@ -55,8 +55,9 @@ class Certificate:
         The bound of a test set, if one was given: the honest baseline.
     classifier : estimator or None
         The fitted classifier that the bounds speak of.
-    kind : {"pac-bayes", "disintegrated", "held-out"}
-        Which theorem: on the vote of a posterior, on one draw from it, or on a classifier and rows that it never saw.
+    kind : {"pac-bayes", "largest-mean", "disintegrated", "held-out"}
+        Which theorem: on the vote of a posterior, on the largest mean of several classes that are one model, on one
+        draw, or on a classifier and rows that it never saw.
     plan : mapping of str to float
         The bounds that each kind was expected to have, where a pilot chose among them.
 
@@ -147,6 +148,10 @@ class Certificate:
 _OBJECTS = {
     "pac-bayes": (
         "the Bayes point, which is the vote of the posterior",
+        "if it had the training error of the draws",
+    ),
+    "largest-mean": (
+        "the class of the largest posterior mean",
         "if it had the training error of the draws",
     ),
     "disintegrated": (
