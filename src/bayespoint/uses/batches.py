@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.extras import needed
 from ..exceptions import InvalidProblemError
 
 __all__ = ["array_batches", "parquet_batches"]
@@ -93,11 +94,8 @@ def parquet_batches(
     FileNotFoundError: nowhere.parquet
     """
     _check_size(size)
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: install bayespoint[parquet].") from error
-    with ParquetFile(path) as file:
+    parquet = needed("pyarrow.parquet", "parquet", "Parquet files need pyarrow")
+    with parquet.ParquetFile(path) as file:
         names = list(file.schema_arrow.names)
         wanted = [name for name in names if name != target] if features is None else list(features)
         missing = [name for name in [target, *wanted] if name not in names]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,11 +9,12 @@ import numpy as np
 from sklearn.base import clone
 
 from .._core.pipelines import last_step
+from .._core.telling import heard_by, nobody
 from .._core.typing import Array
 from ..engines import EP
 from ..estimators._base import KernelClassifier, recipe_of
 from ..estimators._validation import check_inputs, check_training_set
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..kernels import with_bias
 from ..tuning.climb import Candidate, Model, infer_candidate
 from ..tuning.limits import parameter_names, shown_power
@@ -121,7 +121,7 @@ def evidence_surface(
         for i, right in enumerate(steps):
             theta = model.theta.copy()
             theta[chosen] += powers * (right, up)
-            with warnings.catch_warnings(action="ignore", category=InferenceWarning):  # rough patches on the way
+            with heard_by(nobody):  # rough patches on the way
                 start = infer_candidate(model.at(theta), *training, start=start)
             surface[j, i] = start.log_evidence
     middle = np.exp(model.theta[chosen] / powers)

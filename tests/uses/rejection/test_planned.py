@@ -181,7 +181,7 @@ def test_folds_or_leave_one_out(rng):
             Counting.fits += 1
             return super().fit(X, y, sample_weight)
 
-    for options, fits in (({"risk": 0.1}, 6), ({"risk": 0.1, "pilot": None}, 1), ({"rate": 0.1}, 1)):
+    for options, fits in (({"risk": 0.1, "turns": 1}, 6), ({"risk": 0.1, "pilot": None}, 2), ({"rate": 0.1}, 1)):
         Counting.fits = 0
         RejectingClassifier(Counting(), random_state=0, **options).fit(X, y)
         assert Counting.fits == fits

@@ -73,7 +73,7 @@ def allowed_errors(first: int, last: int, risk: float, delta: float) -> Any:
     return np.repeat(_first_allowed(first, last, risk, delta), ends - begins)
 
 
-@lru_cache(maxsize=64)  # of the windows of a plan one is used
+@lru_cache(maxsize=256)  # of the windows of a plan one is used; several levels may take turns
 def _first_allowed(first: int, last: int, risk: float, delta: float) -> Any:
     begins = _blocks(first, last)[0]
     return _allowed(begins, begins, risk, delta)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from math import nan
-from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import entr
 from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -19,15 +16,25 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..._core.pipelines import last_step
 from ..._core.random import as_generator
-from ..._core.scikit import check_method_params, check_y, num_samples, safe_indexing, safe_split
+from ..._core.scikit import check_method_params, check_y, safe_indexing, safe_split
+from ..._core.telling import tell
 from ..._core.typing import Array, RandomState
-from ...exceptions import InferenceWarning, InvalidProblemError
+from ...exceptions import InvalidProblemError
 from .._features import take_over_features
 from ..metrics import RejectionCurve, rejection_curve
+from ._confidence import (
+    agreement,
+    check_confidence,
+    confidence_of,
+    is_opinion,
+    leave_one_out,
+    left_out,
+    own_opinion,
+)
 from ._labels import all_classes, common_type, in_columns, reject_label
-from .thresholds import check_settings, rows_likely_needed, rows_needed, threshold_for_rate, threshold_for_risk
+from ._turns import Turn, calibration_parts, check_folds, trainable, warn_all_rejected
+from .thresholds import Acceptance, check_settings, threshold_for_rate, threshold_for_risk
 
 __all__ = ["RejectingClassifier"]
 
@@ -57,10 +64,12 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         among new rows, if all are drawn independently from one distribution. See `threshold_for_risk`.
     delta : float, default=0.05
         Probability that the guarantee does not hold.
-    confidence : {"probability", "margin", "decision", "entropy"} or callable, default="probability"
+    confidence : {"probability", "margin", "decision", "entropy"}, callable or classifier, default="probability"
         Largest class probability; its distance from the second largest; distance of the scores of the best class and
         the second (two classes: absolute score); negative entropy of the class probabilities; or
-        ``confidence(estimator_, X)``, larger where the classification is more to be trusted.
+        ``confidence(estimator_, X)``, larger where the classification is more to be trusted. Or a second opinion:
+        another classifier, such as ``BayesPointClassifier()``, that is fitted on the same rows (without `params`; in
+        advance if calibration is "prefit"), and the mean of the two probabilities of the class that is predicted.
     calibration : float or "prefit", default=0.5
         Share of the rows, a random sample whatever their labels, that the threshold is set on; the classifier is fitted
         on the others. Or "prefit": `estimator` is fitted already, and all rows that `fit` gets are for calibration
@@ -69,6 +78,11 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Where to look for the threshold of a `risk` is guessed from the training rows alone: by their leave-one-out
         probabilities if the fitted classifier has them (`loo_proba_`), else by cross-validation of so many folds, one
         more fit each. None: no guess, fewer rows accepted. The guarantee does not depend on it.
+    turns : int, default=2
+        How often the rows change places, with a `risk` and a share of rows for `calibration`: each turn calibrates on
+        rows that no other did, fits on the rest, and gets its part of delta; the one that accepts most is kept. There
+        are no more turns than have rows of their own (one if calibration is above 0.5), nor than leave each a part of
+        delta with which something can be proven. 1: one fit.
     reject_label : label, optional
         What `predict` returns for rejected rows; -1 for labels that are numbers and "rejected" for others by default.
     random_state : int, Generator, RandomState or None, default=None
@@ -78,6 +92,8 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : classifier
         The fitted classifier.
+    second_opinion_ : classifier or None
+        The fitted second opinion, if there is one.
     threshold_ : float
         Rows with a confidence above it are accepted.
     risk_bound_ : float
@@ -86,7 +102,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     calibration_error_ : float
         Error of the accepted calibration rows; NaN if everything is rejected.
     coverage_ : float
-        Share of the calibration rows that are accepted.
+        Share of the calibration rows that are accepted; of the turn that is kept, and hence a little too large.
     reject_label_ : label
         What `predict` returns for rejected rows.
     classes_ : ndarray
@@ -123,9 +139,10 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rate: float | None = None,
         risk: float | None = None,
         delta: float = 0.05,
-        confidence: Literal["probability", "margin", "decision", "entropy"] | Callable[[Any, Any], Any] = "probability",
+        confidence: Any = "probability",
         calibration: float | Literal["prefit"] = 0.5,
         pilot: int | None = 5,
+        turns: int = 2,
         reject_label: Any = None,
         random_state: RandomState = None,
     ) -> None:
@@ -136,6 +153,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.confidence = confidence
         self.calibration = calibration
         self.pilot = pilot
+        self.turns = turns
         self.reject_label = reject_label
         self.random_state = random_state
 
@@ -153,72 +171,84 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             every row once.
         """
         check_settings(self.rate, self.risk, self.delta)
-        _check_confidence(self.confidence)
-        _check_pilot(self.pilot)
+        check_confidence(self.confidence)
+        check_folds(self.pilot)
         X, y = indexable(X, check_y(y, estimator=self))
         check_classification_targets(y)
-        labels = y
-        label = reject_label(self.reject_label, np.unique(labels))
+        label = reject_label(self.reject_label, np.unique(y))
         if isinstance(self.calibration, str) and self.calibration == "prefit":
             if params:
                 raise InvalidProblemError(f"A fitted classifier takes no {', '.join(params)}: leave it out.")
             check_is_fitted(self.estimator)
-            fitted, columns, pilot = self.estimator, None, None
+            second = self.confidence if is_opinion(self.confidence) else None
+            turns, level = [Turn(self.estimator, second, None, X, y, None)], self.delta
         else:
-            fitted, columns, X, y, pilot = self._fit_part(X, y, params)
-        classes = all_classes(fitted.classes_, labels)
-        label = reject_label(label, classes)
-        confidence = self._confidence(fitted, X)
-        wrong = np.asarray(fitted.predict(X) != y)
-        if self.risk is None:
-            chosen = threshold_for_rate(wrong, confidence, rate=self.rate, delta=self.delta)  # type: ignore[arg-type]
-        else:
-            chosen = threshold_for_risk(wrong, confidence, risk=self.risk, delta=self.delta, pilot=pilot)
-            if not chosen.accepted:
-                _warn_all_rejected(wrong, confidence, self.risk, self.delta)
-        self.estimator_, self._columns_, self.reject_label_ = fitted, columns, label
-        self.threshold_, self.risk_bound_ = chosen.threshold, chosen.bound
-        self.calibration_error_ = chosen.errors / chosen.accepted if chosen.accepted else nan
-        self.coverage_ = chosen.accepted / len(wrong)
-        self.classes_ = classes
-        take_over_features(self, fitted)
+            turns, level = self._turns(X, y, params)
+        known = [self._judged(turn) for turn in turns]
+        chosen = [self._threshold(*rows, turn.pilot, level) for rows, turn in zip(known, turns, strict=True)]
+        kept = int(np.argmax([one.accepted / len(rows[0]) for one, rows in zip(chosen, known, strict=True)]))
+        self._keep(turns[kept], chosen[kept], label, all_classes(turns[kept].fitted.classes_, y))
+        if not chosen[kept].accepted:
+            warn_all_rejected(*known[kept], self.risk, level)  # type: ignore[arg-type]
         return self
 
-    def _fit_part(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """The classifier fitted on one part of the rows, the other part, and what the first one foretells."""
+    def _judged(self, turn: Turn) -> tuple[Any, Array]:
+        """Errors on the calibration rows of a turn, and the confidence."""
+        wrong = np.asarray(turn.fitted.predict(turn.X) != turn.y)
+        return wrong, confidence_of(self.confidence, turn.fitted, turn.second, turn.X)
+
+    def _threshold(self, wrong: Any, confidence: Array, pilot: Any, level: float) -> Acceptance:
+        if self.risk is None:
+            return threshold_for_rate(wrong, confidence, rate=self.rate, delta=level)  # type: ignore[arg-type]
+        return threshold_for_risk(wrong, confidence, risk=self.risk, delta=level, pilot=pilot)
+
+    def _keep(self, turn: Turn, chosen: Acceptance, label: Any, classes: Any) -> None:
+        self.reject_label_ = reject_label(label, classes)
+        self.estimator_, self.second_opinion_, self._columns_ = turn.fitted, turn.second, turn.columns
+        self.classes_ = classes
+        self.threshold_, self.risk_bound_ = chosen.threshold, chosen.bound
+        self.calibration_error_ = chosen.errors / chosen.accepted if chosen.accepted else nan
+        self.coverage_ = chosen.accepted / len(turn.y)
+        take_over_features(self, turn.fitted)
+
+    def _turns(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[list[Turn], float]:
+        """The classifier fitted on the rows that each turn leaves, and what of delta each has."""
         rng = as_generator(self.random_state)
-        part = _calibration_part(len(y), self.calibration, rng)
-        training, rest = np.flatnonzero(~part), np.flatnonzero(part)
-        _check_trainable(y, training)
+        parts = calibration_parts(len(y), self.calibration, self.turns, self.risk, self.delta, rng)
         is_routed = get_config()["enable_metadata_routing"]
         routed = process_routing(self, "fit", **params) if is_routed else Bunch(estimator=Bunch(fit=params))
-        params = routed.estimator.fit
+        own = routed.estimator.fit
+        return [self._turn(X, y, part, own, rng) for part in trainable(parts, y)], self.delta / len(parts)
+
+    def _turn(self, X: Any, y: Any, part: Any, params: dict[str, Any], rng: np.random.Generator) -> Turn:
+        training, rest = np.flatnonzero(~part), np.flatnonzero(part)
         fitted = self._fitted_on(X, y, training, params)
+        second = self._second_on(X, y, training)
         columns = training if get_tags(fitted).input_tags.pairwise else None
         pilot = None
         if self.risk is not None and self.pilot is not None:
-            pilot = self._left_out(fitted, y[training]) or self._cross_validated(X, y, training, params, rng)
-        return fitted, columns, safe_split(fitted, X, y, rest, training)[0], y[rest], pilot
+            pilot = left_out(self.confidence, fitted, second, y[training])
+            pilot = pilot or self._cross_validated(X, y, training, second, params, rng)
+        return Turn(fitted, second, columns, safe_split(fitted, X, y, rest, training)[0], y[rest], pilot)
 
     def _fitted_on(self, X: Any, y: Any, rows: Any, params: dict[str, Any]) -> Any:
         fitted = clone(self.estimator)
         own = check_method_params(X, params, indices=rows)
         return fitted.fit(*safe_split(fitted, X, y, rows), **own)
 
-    def _left_out(self, fitted: Any, y: Any) -> tuple[Any, Any] | None:
-        """Errors and confidence by the classifier's own leave-one-out probabilities."""
-        proba = getattr(last_step(fitted)[0], "loo_proba_", None)
-        known = isinstance(self.confidence, str) and _CONFIDENCES[self.confidence][0] == "predict_proba"
-        if proba is None or not known or len(proba) != len(y):
-            return None
-        proba = np.asarray(proba, dtype=np.float64)
-        return np.asarray(fitted.classes_)[proba.argmax(axis=1)] != y, _CONFIDENCES[str(self.confidence)][1](proba)
+    def _second_on(self, X: Any, y: Any, rows: Any) -> Any:
+        """Who is asked as well, given what the classifier is given."""
+        return (
+            clone(self.confidence).fit(*safe_split(self.estimator, X, y, rows)) if is_opinion(self.confidence) else None
+        )
 
     def _cross_validated(
-        self, X: Any, y: Any, training: Any, params: dict[str, Any], rng: np.random.Generator
+        self, X: Any, y: Any, training: Any, second: Any, params: dict[str, Any], rng: np.random.Generator
     ) -> tuple[Any, Any] | None:
         """Errors and ranks of confidence of folds of the training part; None if a fold leaves one class only."""
-        folds = np.array_split(rng.permutation(training), min(int(self.pilot or 0), len(training)))
+        order = rng.permutation(training)
+        folds = np.array_split(order, min(int(self.pilot or 0), len(training)))
+        known = leave_one_out(second, len(training))
         wrong, ranks = [], []
         for fold in folds:
             others = np.setdiff1d(training, fold)
@@ -226,14 +256,20 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 return None
             fitted = self._fitted_on(X, y, others, params)
             left, truth = safe_split(fitted, X, y, fold, others)
-            wrong.append(np.asarray(fitted.predict(left) != truth))
-            ranks.append(rankdata(self._confidence(fitted, left)) / len(fold))  # folds have scales of their own
+            labels = fitted.predict(left)
+            if known is None:
+                scores = confidence_of(self.confidence, fitted, self._second_on(X, y, others), left)
+            else:
+                opinion = known[np.searchsorted(training, fold)], second.classes_
+                scores = agreement(labels, [*own_opinion(fitted, left), opinion])
+            wrong.append(np.asarray(labels != truth))
+            ranks.append(rankdata(scores) / len(fold))  # folds have scales of their own
         return np.concatenate(wrong), np.concatenate(ranks)
 
     def confidence_scores(self, X: Any) -> Array:
         """Confidence of the classification of each row, on the scale of the threshold."""
         check_is_fitted(self)
-        return self._confidence(self.estimator_, self._inputs(X))
+        return confidence_of(self.confidence, self.estimator_, self.second_opinion_, self._inputs(X))
 
     def accepts(self, X: Any) -> Any:
         """Which rows are classified, a bool each; the others are rejected."""
@@ -267,7 +303,7 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         right = np.asarray(self.estimator_.predict(self._inputs(X)) == column_or_1d(y))
         weight = accepted * (1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64))
         if not weight.sum() > 0:
-            warnings.warn("No row is accepted, so there is no accuracy: NaN.", InferenceWarning, stacklevel=2)
+            tell("No row is accepted, so there is no accuracy: NaN.", stacklevel=2)
             return nan
         return float(np.average(right, weights=weight))
 
@@ -289,19 +325,6 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Of a precomputed kernel only the columns of the rows that the classifier was fitted on."""
         return X if self._columns_ is None else safe_indexing(X, self._columns_, axis=1)
 
-    def _confidence(self, fitted: Any, X: Any) -> Array:
-        if callable(self.confidence):
-            scores = np.asarray(self.confidence(fitted, X), dtype=np.float64)
-            if scores.shape != (num_samples(X),):
-                raise InvalidProblemError(f"confidence must return one number for each row, got shape {scores.shape}.")
-            return scores
-        method, reduce = _CONFIDENCES[self.confidence]
-        if not hasattr(fitted, method):
-            raise InvalidProblemError(
-                f"confidence={self.confidence!r} needs {method}, which {type(fitted).__name__} lacks: choose another."
-            )
-        return reduce(np.asarray(getattr(fitted, method)(X), dtype=np.float64))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -309,66 +332,3 @@ class RejectingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if inner.classifier_tags is not None:
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
         return tags
-
-
-def _margin(scores: Array) -> Array:
-    """Distance of the best class from the second."""
-    if scores.ndim == 1:
-        return np.abs(scores)
-    second, best = np.partition(scores, -2, axis=1)[:, -2:].T
-    return best - second
-
-
-_CONFIDENCES: dict[str, tuple[str, Callable[[Array], Array]]] = {
-    "probability": ("predict_proba", lambda proba: proba.max(axis=1)),
-    "margin": ("predict_proba", _margin),
-    "decision": ("decision_function", _margin),
-    "entropy": ("predict_proba", lambda proba: -entr(proba).sum(axis=1)),
-}
-
-
-def _check_confidence(confidence: Any) -> None:
-    if not (callable(confidence) or (isinstance(confidence, str) and confidence in _CONFIDENCES)):
-        names = ", ".join(map(repr, _CONFIDENCES))
-        raise InvalidProblemError(f"confidence must be one of {names}, or a function, got {confidence!r}.")
-
-
-def _check_pilot(pilot: Any) -> None:
-    if pilot is not None and (isinstance(pilot, bool) or not isinstance(pilot, Integral) or pilot < 2):
-        raise InvalidProblemError(f"pilot must be a number of folds, at least 2, or None, got {pilot!r}.")
-
-
-def _calibration_part(n: int, share: Any, rng: np.random.Generator) -> Any:
-    """Rows for calibration: a plain random sample, whatever their labels, for only that is as good as new rows."""
-    if isinstance(share, bool) or not (isinstance(share, Real) and 0 < float(share) < 1):
-        raise InvalidProblemError(f"calibration must be a share between 0 and 1, or 'prefit', got {share!r}.")
-    count = min(round(float(share) * n), n - 1)
-    if not count:
-        raise InvalidProblemError(
-            f"calibration={share!r} leaves no row to set the threshold on: n_samples={n} are too few."
-        )
-    part = np.zeros(n, dtype=bool)
-    part[rng.permutation(n)[:count]] = True
-    return part
-
-
-def _check_trainable(y: Any, training: Any) -> None:
-    seen = np.unique(y[training])
-    if len(seen) == 1 < len(np.unique(y)):  # a split drawn anew until it suits would be no random one
-        raise InvalidProblemError(
-            f"All {len(training)} rows that calibration leaves to the classifier are of class {seen.tolist()[0]!r}: "
-            "give more rows of the others, or a smaller share to calibration."
-        )
-
-
-def _warn_all_rejected(wrong: Any, confidence: Any, risk: float, delta: float) -> None:
-    n, least = len(wrong), rows_needed(risk, delta)
-    likely = rows_likely_needed(wrong, confidence, risk, delta)
-    reason = f"at least {least} calibration rows are needed" if n < least else "the confident rows have too many errors"
-    advice = "no number of rows would do" if likely is None else f"about {max(likely, least):,} would probably do"
-    warnings.warn(
-        f"No threshold is proven to keep the error at {risk:g} with {n} calibration rows ({reason}; by their errors "
-        f"{advice}): every row will be rejected; allow a larger risk or calibrate on more rows.",
-        InferenceWarning,
-        stacklevel=3,
-    )
