@@ -2,6 +2,7 @@
 
 import csv
 import json
+import socket
 import threading
 from html import unescape
 from http.client import HTTPConnection
@@ -113,6 +114,34 @@ def test_no_json(server):
     assert request(server, "POST", f"/{server.token}/undo", "[1")[0].status == 400
     assert request(server, "POST", f"/{server.token}/undo", '"x"')[0].status == 400
     assert request(server, "POST", f"/{server.token}/undo", "x" * 20_000)[0].status == 400
+
+
+def test_a_length_that_is_no_number_gets_a_sentence(server, capfd):
+    """A raised three is a digit to Python, and no part of a number."""
+    for length in ("³40", "-1", "1e3", "9" * 5000):
+        head = f"POST /{server.token}/undo HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: {length}\r\n"
+        with socket.create_connection(("127.0.0.1", server.port), 20) as wire:
+            wire.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode("latin-1"))
+            assert wire.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert not capfd.readouterr().err
+
+
+def test_a_browser_that_hangs_up_says_nothing_in_the_terminal(server, capfd):
+    """Closed with the answer unread, the wire is reset under the server's hands; an error of ours is still told."""
+    address = ("127.0.0.1", server.port)
+    for error, told in ((ConnectionResetError(104, "reset by peer"), False), (ZeroDivisionError(), True)):
+        try:
+            raise error
+        except Exception:
+            server.http.handle_error(None, address)
+        assert bool(capfd.readouterr().err) is told
+
+
+def test_what_is_no_request_gets_no_page(server):
+    with socket.create_connection(("127.0.0.1", server.port), 20) as wire:
+        wire.sendall(b"<script>alert(1)</script>\r\n\r\n")
+        wire.shutdown(socket.SHUT_WR)
+        assert b"<" not in b"".join(iter(lambda: wire.recv(65536), b""))
 
 
 def test_the_page_obeys_nothing_in_the_data(server):

@@ -1,7 +1,6 @@
 """Clusters of dask: two workers with processes of their own."""
 
 import os
-import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +12,8 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
 from bayespoint import BayesPointClassifier, Hinge, Problem, Step
+from bayespoint._core.parallel import in_parallel
+from bayespoint._core.telling import tell
 from bayespoint.distributed import Partition, PartitionedEP, dask_partitions
 from bayespoint.engines import EP, Billiard
 from bayespoint.evidence import log_evidence
@@ -248,14 +249,12 @@ def _unknown(array):
 
 
 def test_what_a_worker_warns_of_is_heard(on_dask):
-    from bayespoint._core.parallel import in_parallel
-
     with pytest.warns(InferenceWarning, match="from afar"):
-        assert in_parallel([joblib.delayed(_warn)()], -1) == [7]
+        assert in_parallel([joblib.delayed(_tell)()], -1) == [7]
 
 
-def _warn():
-    warnings.warn("from afar", InferenceWarning, stacklevel=1)
+def _tell():
+    tell("from afar")
     return 7
 
 

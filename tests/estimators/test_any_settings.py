@@ -3,11 +3,10 @@
 A search over a space that is far too large to be covered; `small` profiles walk the same examples every time.
 """
 
-import traceback
 import warnings
-from pathlib import Path
 
 import numpy as np
+from hostile_rows import check_predictions, error_of, is_a_sentence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -75,28 +74,10 @@ models = st.one_of(
 )
 
 
-def is_a_sentence(error):
-    """Whether an error is one of ours, or one that scikit-learn's validation has for everybody."""
-    if isinstance(error, np.linalg.LinAlgError):  # a ValueError too
-        return False
-    *_, last = traceback.extract_tb(error.__traceback__)
-    ours = "bayespoint" in Path(last.filename).parts and str(error).endswith(".") and "\n" not in str(error)
-    return ours or "sklearn" in Path(last.filename).parts
-
-
 def test_an_error_from_somewhere_is_no_sentence():
     assert not is_a_sentence(error_of(lambda: np.zeros(2) + np.zeros(3)))
     assert not is_a_sentence(error_of(lambda: np.linalg.cholesky(-np.eye(2))))
     assert is_a_sentence(error_of(lambda: BayesianSVC(C=-1.0).fit(np.eye(2), [0, 1])))
-
-
-def error_of(function):
-    """What it raises that a caller may expect, or None."""
-    try:
-        function()
-    except ValueError as error:
-        return error
-    return None
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
@@ -110,11 +91,7 @@ def test_one_sentence_or_finite_probabilities(model, rows):
             assert is_a_sentence(error)
             return
         new = np.vstack([X.toarray() if sparse.issparse(X) else X, np.zeros((1, X.shape[1]))])
-        proba, scores = model.predict_proba(new), model.decision_function(new)
-    assert np.isfinite(scores).all()
-    assert np.all(proba >= 0)
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-9)
-    np.testing.assert_array_equal(model.predict(new), model.classes_[proba.argmax(axis=1)])
+        check_predictions(model, new)
     if hasattr(model, "loo_proba_"):
         np.testing.assert_allclose(model.loo_proba_.sum(axis=1), 1.0, rtol=1e-9)
     if isinstance(model, GaussianMarginClassifier):

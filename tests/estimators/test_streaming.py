@@ -3,10 +3,12 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier
+from bayespoint.estimators import _streaming
 from bayespoint.exceptions import InferenceWarning, InvalidProblemError
 from bayespoint.uses import array_batches, parquet_batches
 
@@ -228,3 +230,82 @@ def test_batches_of_a_parquet_file(rng, tmp_path):
         next(parquet_batches(tmp_path / "data.parquet", "z"))
     with pytest.raises(InvalidProblemError, match="no numbers"):
         next(parquet_batches(tmp_path / "data.parquet", "label"))
+
+
+def test_weights_of_classes_count_in_every_batch(rng):
+    """Also in one that lacks a class, and as weights of rows would."""
+    X = rng.normal(size=(30, 2))
+    y = np.r_[np.arange(20) % 2, np.zeros(10, int)]
+    weighted, by_rows = (
+        BayesPointClassifier(1.0 * RBF(1.0), optimizer=None, class_weight=w) for w in ({0: 3.0, 1: 1.0}, None)
+    )
+    for some in (slice(0, 20), slice(20, 30)):
+        weighted.partial_fit(X[some], y[some], classes=[0, 1])
+        by_rows.partial_fit(X[some], y[some], classes=[0, 1], sample_weight=np.where(y[some] == 0, 3.0, 1.0))
+    np.testing.assert_allclose(weighted.predict_proba(X), by_rows.predict_proba(X), atol=1e-10)
+    plain = clone(weighted).set_params(class_weight=None).partial_fit(X, y, classes=[0, 1])
+    assert np.abs(weighted.predict_proba(X) - plain.predict_proba(X)).max() > 0.01
+
+
+# -- the noise level along the stream --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flipped", [0.0, 0.12])
+def test_the_noise_level_is_learned_along_the_stream(flipped, rng):
+    X = rng.standard_normal((4000, 4))
+    y = ((X @ [2.0, -2.0, 1.0, 0.5] + rng.standard_normal(4000) > 0) ^ (rng.random(4000) < flipped)).astype(int)
+    model = streamed(BayesPointClassifier("linear", noise="evidence"), X, y, 8)
+    level = model.fitted_.model.likelihood.noise
+    assert level == pytest.approx(flipped, abs=0.02)
+    assert model.posterior_.problem.likelihood.noise == level  # predictions and sites are of the same model
+    known = streamed(BayesPointClassifier("linear", noise=max(flipped, 1e-6)), X, y, 8)
+    np.testing.assert_allclose(model.predict_proba(X), known.predict_proba(X), atol=0.05)
+
+
+def test_a_noise_level_from_a_fit_is_learned_on(rng):
+    X = rng.standard_normal((2000, 3))
+    y = ((X @ [3.0, -3.0, 1.0] > 0) ^ (rng.random(2000) < 0.15)).astype(int)
+    model = BayesPointClassifier("linear", noise="evidence").fit(X[:100], y[:100])
+    first = model.fitted_.model.likelihood.noise
+    streamed(model, X[100:], y[100:], 4)
+    level = model.fitted_.model.likelihood.noise
+    assert level != first
+    assert level == pytest.approx(0.15, abs=0.03)
+    given = BayesPointClassifier("linear", noise=0.05).fit(X[:100], y[:100])
+    assert streamed(given, X[100:], y[100:], 4).fitted_.model.likelihood.noise == 0.05
+
+
+@pytest.mark.parametrize("noise", [1e-6, 0.03, 0.3])
+def test_the_likeliest_noise_is_that_of_a_grid(noise, rng):
+    right = rng.uniform(0.02, 1.0, 200)  # probabilities of labels that are not flipped
+    weights = rng.integers(1, 4, 200).astype(float)
+    found = _streaming._likeliest_noise(noise + (1 - 2 * noise) * right, noise, weights)
+    grid = np.linspace(1e-6, 0.49, 20_001)
+    height = [weights @ np.log(q + (1 - 2 * q) * right) for q in grid]
+    assert found == pytest.approx(grid[np.argmax(height)], abs=5e-5)
+    assert 1e-3 < found < 0.48
+    copies = np.repeat(noise + (1 - 2 * noise) * right, weights.astype(int))
+    assert _streaming._likeliest_noise(copies, noise, np.ones(len(copies))) == pytest.approx(found, abs=1e-7)
+
+
+def test_labels_that_are_all_right_or_all_wrong_have_noise_at_a_bound():
+    levels = [_streaming._likeliest_noise(np.full(5, p), 0.1, np.ones(5)) for p in (0.85, 0.15)]
+    assert levels == [1e-6, 0.49]
+
+
+def test_a_softness_to_be_chosen_is_refused_by_a_stream(rng):
+    X, y = linear_data(rng, 100)
+    match = r"^A stream tunes nothing but noise: give softness as a number, or fit on some rows first\.$"
+    with pytest.raises(InvalidProblemError, match=match):
+        BayesPointClassifier("linear", softness="evidence").partial_fit(X, y, classes=[0, 1])
+
+
+def test_a_stream_that_forgets_follows_its_noise(rng):
+    X = rng.standard_normal((4000, 3))
+    flipped = np.where(np.arange(4000) < 2000, 0.0, 0.2)
+    y = ((X @ [3.0, -3.0, 1.0] + rng.standard_normal(4000) > 0) ^ (rng.random(4000) < flipped)).astype(int)
+    kept, forgot = (
+        streamed(BayesPointClassifier("linear", noise="evidence"), X, y, 8, forgetting=share) for share in (1.0, 0.5)
+    )
+    assert kept.fitted_.model.likelihood.noise == pytest.approx(0.1, abs=0.03)
+    assert forgot.fitted_.model.likelihood.noise > 0.15

@@ -199,6 +199,14 @@ def test_members_of_an_average_draw_by_their_weights():
     assert model.posterior_.latents.shape[1] == 1000
 
 
+def test_an_average_leaves_rows_out_of_all_its_members():
+    X, y = make_moons(30, noise=0.3, random_state=0)
+    model = BayesianSVC(optimizer="evidence", evidence="naive", average=True, random_state=0).fit(X, y)
+    alone = [BayesianSVC(one.C_, one.kernel_, bias=one.bias_).fit(X, y).loo_proba_ for one in model.members_]
+    assert np.ptp(alone, axis=0).max() > 0.01
+    np.testing.assert_allclose(model.loo_proba_, np.tensordot(model.member_weights_, alone, 1), atol=1e-4)
+
+
 def test_several_classes_are_raised_to_the_power_of_left_out_labels(rng):
     """Clear clusters: one against the rest, normalised, is too modest."""
     centres = np.array([[0.0, 3.0], [3.0, -2.0], [-3.0, -2.0], [3.0, 3.0]])

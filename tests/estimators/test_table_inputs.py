@@ -52,8 +52,9 @@ def test_what_names_are_called_does_not_matter(model, table):
     X, y = table
     named = X.assign(colour=X["colour"].map({"red": "a", "green": "c", "blue": "b"}))
     categories = X.assign(colour=X["colour"].astype("category"))
+    numbered = X.assign(colour=X["colour"].map({"red": 30, "green": 7, "blue": 8}).astype("category"))
     expected = clone(model).fit(X, y).predict_proba(X)
-    for other in (named, categories):
+    for other in (named, categories, numbered):
         np.testing.assert_allclose(clone(model).fit(other, y).predict_proba(other), expected, atol=1e-5)
 
 

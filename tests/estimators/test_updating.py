@@ -7,6 +7,8 @@ from sklearn.gaussian_process.kernels import RBF
 from bayespoint import BayesianSVC, BayesPointClassifier, Hinge, Problem, Step, readouts
 from bayespoint.engines import EP, Billiard
 from bayespoint.engines.ep import add_row
+from bayespoint.engines.ep.added_row import _Guide
+from bayespoint.engines.ep.sites import SiteRows, Sites, evaluate
 from bayespoint.estimators import updated
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.grams import DensePoints, FeaturePoints, LowRank
@@ -160,3 +162,56 @@ def test_the_engine_s_own_settings_count(make, max_rank, rng):
     model = make(kernel=4.0 * RBF(0.8), optimizer=None, engine=EP(tolerance=1e-10), max_rank=max_rank)
     found = updated(model.fit(X[:29], y[:29]), X[29:], y[29:])
     assert found.posterior_.info["error"] <= 1e-10
+
+
+@pytest.fixture
+def guided(rng):
+    """A posterior, what guides a row that is added to it, and rows whose sites are still those of before."""
+    X, y = waves(rng, 12)
+    gram, likelihood = 4.0 * RBF(0.8)(X) + 1.0, Step(0.05, 0.5)
+    posterior = EP(tolerance=1e-12).infer(Problem(gram[:11, :11], y[:11], likelihood))
+    problem = Problem(gram, y, likelihood)
+    rows = SiteRows.of(problem.gram, problem.y, likelihood, None)
+    return _Guide.of(posterior, DensePoints(gram[[11], :11], gram[[11], 11])), rows
+
+
+def test_moments_after_large_moves_of_sites_are_exact(guided):
+    guide, rows = guided
+    tau, nu = guide.tau.copy(), guide.nu.copy()
+    tau[[2, 11]] += [3.0, 0.7]
+    nu[[2, 5, 11]] += [-1.0, 0.4, 0.9]
+    exact = rows.gram.conditioned(tau, nu)
+    mean, variance = guide.moments(tau, nu, guide.mean)
+    np.testing.assert_allclose(mean, exact.mean, atol=1e-9)
+    np.testing.assert_allclose(variance, exact.variance, atol=1e-9)
+
+
+def test_a_guide_moves_with_its_sites(guided):
+    guide, rows = guided
+    sites = Sites(guide.tau + np.r_[np.zeros(11), 0.7], guide.nu)
+    whole = np.linalg.inv(np.linalg.inv(rows.gram.dense) + np.diag(sites.tau))
+    moved = guide.moved_to(rows, sites)
+    np.testing.assert_allclose(moved.covariance, whole, atol=1e-6)
+    np.testing.assert_allclose(moved.squares, np.square(whole), atol=1e-6)
+    assert guide.moved_to(rows, Sites(guide.tau, guide.nu)) is guide
+
+
+@pytest.mark.processor
+def test_a_row_costs_few_looks_at_the_whole(rng):
+    X, y = waves(rng, 61)
+    gram = 4.0 * RBF(0.8)(X) + 1.0
+    posterior = EP(tolerance=1e-9).infer(Problem(gram[:60, :60], y[:60], Step(softness=1.0)))
+    grown = add_row(posterior, DensePoints(gram[[60], :60], gram[[60], 60]), y[60])
+    assert grown.info["updates"] == "one row"
+    assert grown.info["sweeps"] <= 3
+
+
+def test_sites_that_leave_no_distribution_are_no_state(guided):
+    """One cavity without a variance is enough."""
+    _, rows = guided
+    good = Sites(np.full(12, 0.1), np.zeros(12))
+    assert evaluate(rows, good) is not None
+    assert evaluate(rows, Sites(good.tau - np.r_[50.0, np.zeros(11)], good.nu)) is None
+    state = evaluate(rows, good)
+    variance = np.where(np.arange(12) == 3, 11.0, state.var)  # more than its own site allows
+    assert evaluate(rows, good, moments=(state.mean, variance)) is None

@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from bayespoint import BayesPointClassifier
 from bayespoint.tuning import power_of, to_the_power
+from bayespoint.tuning.calibration import _SPREAD
 
 
 def labelled(rng, n, power, noise=0.0):
@@ -32,6 +33,20 @@ def test_a_power_is_what_it_says():
 def test_the_power_behind_the_labels_is_found(rng, power):
     proba, y = labelled(rng, 4000, power)
     assert power_of(proba, y) == pytest.approx(power, rel=0.1)
+
+
+def test_the_power_is_the_likeliest_under_its_prior():
+    """All of a hundred labels are the likelier one: log loss and prior of the log power on a grid, by hand."""
+    t = np.linspace(-2.0, 2.0, 400_001)
+    cost = 100 * np.log1p((1 / 9) ** np.exp(t)) + 0.5 * np.square(t / _SPREAD)
+    found = power_of(np.full((100, 2), [0.9, 0.1]), np.zeros(100, dtype=int))
+    assert np.log(found) == pytest.approx(t[cost.argmin()], abs=1e-4)
+
+
+@pytest.mark.parametrize(("label", "end"), [(0, 2.0), (1, -2.0)])
+def test_powers_have_their_bounds(label, end):
+    proba = np.full((10_000, 2), [0.6, 0.4])
+    assert np.log(power_of(proba, np.full(10_000, label))) == pytest.approx(end, abs=1e-3)
 
 
 def test_there_is_none_where_there_is_none_or_little_to_say_so(rng):
@@ -79,3 +94,7 @@ def test_what_is_not_chosen_by_the_labels_has_no_power(rng, settings):
 def test_an_unknown_way_is_refused():
     with pytest.raises(ValueError, match=r"^calibration must be 'loo' or None, got 'isotonic'\.$"):
         BayesPointClassifier(calibration="isotonic").fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_great_power_of_small_probabilities_is_still_one():
+    np.testing.assert_allclose(to_the_power(np.full((1, 1000), 1e-3), 300.0), 1e-3)

@@ -5,13 +5,13 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 
 from bayespoint import BayesPointClassifier, Step
 from bayespoint.engines import EP
 from bayespoint.exceptions import InferenceWarning
 from bayespoint.kernels import make_kernel, table_kernels, with_bias
-from bayespoint.tuning import Model, infer_candidate, weak_hyper_prior
+from bayespoint.tuning import Model, infer_candidate, maximise_evidence, weak_hyper_prior
 from bayespoint.tuning.limits import parameter_names, warn_at_bounds
 
 
@@ -37,7 +37,16 @@ def test_what_is_maximised_has_the_gradient_it_says(name, plane, rng):
     assert here.merit == pytest.approx(here.log_evidence + model.prior.log_density(theta))
     assert here.merit < here.log_evidence
     slopes = [(at(theta + step).merit - at(theta - step).merit) / 2e-4 for step in 1e-4 * np.eye(len(theta))]
-    np.testing.assert_allclose(here.merit_gradient(), slopes, rtol=1e-4, atol=1e-5)
+    seen = []
+
+    def optimizer(function, start, bounds):
+        seen.append(function(theta))
+        return theta, seen[0][0]
+
+    maximise_evidence(model, X, [y], engine=engine, optimizer=optimizer)
+    value, gradient = seen[0]
+    assert value == pytest.approx(-here.merit)
+    np.testing.assert_allclose(-gradient, slopes, rtol=1e-4, atol=1e-5)
 
 
 def test_the_figures_of_the_weak_prior(plane):
@@ -103,3 +112,31 @@ def test_parameters_go_by_the_names_that_people_have_for_them():
     kernel = with_bias(2.0 * RBF([1.0, 2.0]), 1.0, tuned=True)
     named = ["amplitude", "length scale 0", "length scale 1", "bias", "noise"]
     assert parameter_names(Model(kernel, Step(0.1), ("noise",))) == named
+
+
+def test_centres_and_spreads_of_every_parameter(rng):
+    """Amplitudes lift the variance to four, with a spread of two; the others stay where they are, with one."""
+    X = 3 * rng.normal(size=(30, 2))
+    likelihood, free = Step(0.05, 0.5), ("noise", "softness")
+    kernel = with_bias(2.0 * RBF(3.0), 1.0, tuned=True)
+    prior = weak_hyper_prior(kernel, X, likelihood, free)
+    np.testing.assert_allclose(np.exp(prior.mean), [4.0, 3.0, 1.0, 0.05, 0.5])
+    np.testing.assert_allclose(prior.precision, np.diag([1 / 4, 1, 1 / 4, 1, 1]))
+    linear = with_bias(ConstantKernel(1.0) * DotProduct(0.0, "fixed"), 1.0)
+    mean = weak_hyper_prior(linear, X, likelihood).mean
+    assert np.exp(mean) == pytest.approx(4 / np.mean(np.sum(X**2, axis=1)))
+    half = np.r_[np.ones(15), np.zeros(15)]
+    mean = weak_hyper_prior(linear, X, likelihood, weights=half).mean
+    assert np.exp(mean) == pytest.approx(4 / np.mean(np.sum(X[:15] ** 2, axis=1)))
+
+
+def test_a_parameter_of_another_kind_has_no_prior():
+    kernel = with_bias(ConstantKernel(1.0, "fixed") * DotProduct(2.0), 1.0)
+    prior = weak_hyper_prior(kernel, np.eye(2), Step(softness=1.0))
+    assert np.exp(prior.mean) == pytest.approx(2.0)
+    np.testing.assert_array_equal(prior.precision, [[0.0]])
+
+
+def test_a_kernel_of_fixed_parameters_has_no_prior():
+    kernel = with_bias(ConstantKernel(2.0, "fixed") * RBF(1.0, "fixed"), 1.0)
+    assert weak_hyper_prior(kernel, np.eye(2), Step(softness=1.0)).precision.shape == (0, 0)

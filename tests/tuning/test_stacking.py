@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bayespoint.tuning import stacking_weights
-from bayespoint.tuning.stacking import _PRIOR
+from bayespoint import Step
+from bayespoint.kernels import table_kernels, with_bias
+from bayespoint.tuning import Candidate, Model, stacking_weights
+from bayespoint.tuning.stacking import _PRIOR, warm_start
 
 
 def objective(share, logs, rows):
@@ -54,3 +56,20 @@ def test_hopeless_densities_and_equal_models():
     logs = np.array([[-2000.0, -1000.0]] * 10)
     np.testing.assert_allclose(stacking_weights(logs), [0.115, 0.885], atol=5e-4)
     np.testing.assert_allclose(stacking_weights(np.zeros((10, 3))), 1 / 3)
+
+
+def test_a_model_begins_where_a_simpler_one_ended(rng):
+    kernels = table_kernels(rng.normal(size=(9, 2)))
+    one, each, flat = (
+        Model(with_bias(kernels[name], 1.0, tuned=True), Step(softness=1.0))
+        for name in ("isotropic", "relevance", "linear")
+    )
+    simple, wide, line = (
+        Candidate(model.at(np.log(2.0 + np.arange(len(model.theta)))), [], -1.0, None) for model in (one, each, flat)
+    )
+    amplitude, scale, bias = simple.model.theta
+    begun, after = warm_start(each, [simple, wide, line])
+    np.testing.assert_allclose(begun.theta, [amplitude, scale, scale, bias])
+    assert after is simple
+    assert warm_start(each, [wide, line]) == (each, None)
+    assert warm_start(flat, [simple, wide, line]) == (flat, None)

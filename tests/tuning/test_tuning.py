@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -5,7 +7,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from bayespoint import BayesPointClassifier, Step
 from bayespoint.engines import EP
 from bayespoint.exceptions import InvalidProblemError
-from bayespoint.tuning import Model, infer_candidate, maximise_evidence
+from bayespoint.tuning import Candidate, Model, infer_candidate, maximise_evidence
+from bayespoint.tuning.climb import _Climb
 
 
 @pytest.fixture
@@ -95,6 +98,37 @@ def test_a_callback_sees_better_and_better_candidates_and_can_stop(data):
     assert stopped.log_evidence >= seen[-1]
 
 
+def test_who_stops_at_once_pays_for_no_restart(data, monkeypatch):
+    X, targets = data
+    begun = []
+    run = _Climb.run
+    monkeypatch.setattr(_Climb, "run", lambda self, *args: begun.append(args[1]) or run(self, *args))
+    maximise_evidence(model(), X, targets, n_restarts=5, on_iteration=lambda best: True)
+    assert len(begun) == 1
+
+
+def test_what_has_no_evidence_is_the_worst(data):
+    X, targets = data
+    candidate = infer_candidate(model(), X, targets, None, EP())
+    assert np.isfinite(candidate.merit)
+    assert replace(candidate, log_evidence=None).merit == -np.inf
+    assert replace(candidate, log_evidence=0.1).merit == -np.inf
+
+
+def test_a_climb_goes_around_where_inference_breaks_down(data, monkeypatch):
+    """There the search sees a high flat place, not an end."""
+    X, targets = data
+    merit = Candidate.merit.fget
+    broken = lambda self: -np.inf if self.model.theta[1] > 0.4 else merit(self)  # noqa: E731
+    monkeypatch.setattr(Candidate, "merit", property(broken))
+    climb = _Climb((X, targets, None))
+    value, slope = climb.negative_evidence(model().at([0.0, 1.0]).theta, model(), EP())
+    assert np.isfinite(value)
+    assert value > 1e6
+    assert not slope.any()
+    assert climb.last is None
+
+
 class Interrupted(EP):
     """An engine during whose fourth run somebody presses Ctrl-C."""
 
@@ -126,3 +160,35 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(blobs, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         classifier.set_params(engine=Interrupted()).fit(X[:, :1], 1 - y)
     np.testing.assert_array_equal(classifier.predict_proba(X), before)
+
+
+def test_a_climb_from_sites_of_a_similar_model_begins_there_and_ends_at_the_same_place(rng, monkeypatch):
+    X = rng.normal(size=(80, 2))
+    targets = [np.sign(X[:, 0] + 0.3 * rng.normal(size=80))]
+    model = Model(1.0 * RBF(1.0) + ConstantKernel(1.0, "fixed"), Step(softness=1.0))
+    cold = maximise_evidence(model, X, targets)
+    sweeps, infer = [], EP.infer
+
+    def counting(*args, **options):
+        posterior = infer(*args, **options)
+        sweeps.append(posterior.info["sweeps"])
+        return posterior
+
+    monkeypatch.setattr(EP, "infer", counting)
+    warm = maximise_evidence(model.at(cold.model.theta), X, targets, start=cold)
+    assert sweeps[0] == 0
+    assert warm.merit == pytest.approx(cold.merit, abs=1e-3)
+
+
+def test_roughly_is_near_the_maximum_and_takes_fewer_sweeps(rng, monkeypatch):
+    X = rng.normal(size=(80, 3))
+    targets = [np.sign(X[:, 0] + 0.3 * rng.normal(size=80)), np.sign(X[:, 1] - X[:, 2])]
+    model = Model(1.0 * RBF(np.ones(3)) + ConstantKernel(1.0), Step(softness=1.0))
+    whole, about = [], []
+    infer = EP.infer
+    for seen in (whole, about):
+        monkeypatch.setattr(EP, "infer", lambda *args, seen=seen, **way: seen.append(infer(*args, **way)) or seen[-1])
+        seen.append(maximise_evidence(model, X, targets, roughly=seen is about))
+    assert sum(one.info["sweeps"] for one in about[:-1]) < 0.9 * sum(one.info["sweeps"] for one in whole[:-1])
+    assert whole[-1].merit - 0.3 < about[-1].merit < whole[-1].merit + 1e-2
+    assert about[-1].posteriors[0].error <= 1e-6  # what it ends with is no rougher

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import secrets
+import sys
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -44,8 +46,7 @@ class LabelServer:
     ) -> None:
         self.session, self.pool, self.name, self.home, self.export = session, pool, name, home, export
         self.token = secrets.token_urlsafe(18)
-        self.http = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"app": self}))
-        self.http.daemon_threads = True
+        self.http = _QuietServer(("127.0.0.1", port), type("Handler", (_Handler,), {"app": self}))
         self.changed, self._closing = Event(), Event()
         self._learner = Thread(target=self._learn, daemon=True)
 
@@ -136,12 +137,24 @@ def _person(name: Any) -> str:
     return name.strip()
 
 
+class _QuietServer(ThreadingHTTPServer):
+    """Says nothing of a browser that hung up before its answer was through: nobody is there to read it."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Tell of an error of ours; a closed connection is none."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Requests of a browser on this machine that knows the token."""
 
     app: LabelServer
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "bayespoint", ""
+    error_message_format, error_content_type = "%(explain)s\n", "text/plain; charset=utf-8"  # of what is no request
 
     def do_GET(self) -> None:
         address = urlsplit(self.path)
@@ -171,7 +184,11 @@ class _Handler(BaseHTTPRequestHandler):
         if what is None:
             return
         size = self.headers.get("Content-Length", "")
-        if not size.isdigit() or int(size) > _LARGEST or self.headers.get_content_type() != "application/json":
+        if (
+            not re.fullmatch("[0-9]{1,9}", size)
+            or int(size) > _LARGEST
+            or self.headers.get_content_type() != "application/json"
+        ):
             self.close_connection = True
             self._json(400, {"error": "This is no request of the page."})
             return
@@ -188,9 +205,13 @@ class _Handler(BaseHTTPRequestHandler):
         _, token, *rest = path.split("/", 2) if path.count("/") >= 2 else ["", "", ""]
         hosts = {f"127.0.0.1:{self.app.port}", f"localhost:{self.app.port}"}  # not a name that somebody points here
         origin = self.headers.get("Origin")
+        known = self.request_version != "HTTP/0.9"  # whose answers have no headers that say what they are
         fits = origin is None or origin in {f"http://{host}" for host in hosts}
         if not (
-            hmac.compare_digest(token.encode(), self.app.token.encode()) and self.headers.get("Host") in hosts and fits
+            hmac.compare_digest(token.encode(), self.app.token.encode())
+            and self.headers.get("Host") in hosts
+            and known
+            and fits
         ):
             self.close_connection = True
             self._json(403, {"error": "The address has not the right token: use the one that the program printed."})

@@ -15,7 +15,6 @@ their Gaussians mix with the same coefficients, which follow from inner products
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -23,11 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.settings import check_at_least
+from .._core.telling import tell
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..engines.ep import EP
 from ..engines.ep.sites import ALARMING, SiteRows, Sites, State, evaluate, rows_evidence, settle
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..grams import LowRank, NaturalGaussian
 from ..likelihoods import Likelihood
 from ..posteriors import GaussianPosterior
@@ -166,10 +166,9 @@ class PartitionedEP:
         assert run.best is not None
         error = run.best.error
         if not error <= ALARMING:
-            warnings.warn(
+            tell(
                 f"Expectation propagation stopped after {run.count} rounds with sites still moving by {error:.1g} "
                 f"(tolerance {self.tolerance:.1g}): probabilities and evidence may be off; {likelihood.remedy}.",
-                InferenceWarning,
                 stacklevel=3,
             )
         info = {"rounds": run.count, "error": error, "rows": rows, "updates": "partitioned"}

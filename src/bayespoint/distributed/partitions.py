@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from .._core.extras import needed
 from .._core.typing import Array
 from .._core.words import told_briefly
 from ..engines.ep.sites import SiteRows
@@ -142,7 +142,7 @@ def dask_partitions(
     >>> bool(posterior.mean_weights[0] > 1)
     True
     """
-    dask: Any = import_module("dask")
+    dask: Any = needed("dask", "distributed", "Rows with the workers of dask need dask")
     make = dask.delayed(_partition)
     recipe = dask.delayed((features, targets, weigh), traverse=False)
     return [make(*parts, recipe) for parts in row_blocks(X, y=y, sample_weight=sample_weight)]
@@ -179,7 +179,7 @@ def _blocks_like(column: Any, X: Any, blocks: list[Any], name: str) -> list[Any]
     lengths = _lengths(X)
     if not hasattr(column, "to_delayed"):  # at hand
         if lengths is None:
-            dask: Any = import_module("dask")
+            dask: Any = needed("dask", "distributed", "Rows with the workers of dask need dask")
             lengths = dask.compute(*(dask.delayed(_n_rows)(block) for block in blocks))
         column = np.asarray(column)
         _check_length(len(column), sum(lengths), name)

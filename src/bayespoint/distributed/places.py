@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, Protocol
 
 from joblib import Parallel, delayed
 
+from .._core.extras import needed
 from ..exceptions import InvalidProblemError
 
 __all__ = ["Places", "places_of"]
@@ -66,7 +66,7 @@ class DaskWorkers:
     """
 
     def __init__(self, parts: list[Any]) -> None:
-        self.dask: Any = import_module("dask")
+        self.dask: Any = needed("dask", "distributed", "Rows with the workers of dask need dask")
         self.parts = list(self.dask.persist(*parts))
         self.memories: list[Any] = [None] * len(parts)
         self.homes: list[Any] = [None] * len(parts)

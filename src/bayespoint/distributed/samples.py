@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .._core.extras import needed
 from .partitions import row_blocks
 
 __all__ = ["Sample", "gather_sample"]
@@ -59,7 +60,7 @@ def gather_sample(X: Any, y: Any, size: int, *, seed: int = 0, sample_weight: An
     >>> found.X.shape, found.counts
     ((10, 1), array([15,  5]))
     """
-    dask: Any = import_module("dask")
+    dask: Any = needed("dask", "distributed", "Rows with the workers of dask need dask")
     blocks = row_blocks(X, y=y, sample_weight=sample_weight)
     share = -(-2 * size // len(blocks)) + 50
     look = dask.delayed(_look)

@@ -4,43 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from numbers import Integral, Real
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from .. import engines
 from .._core.random import as_generator
 from .._core.settings import is_named
 from .._core.typing import Array, RandomState
 from ..bounds import Certificate
-from ..engines import EP, Engine
+from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints, View
 from ..grams.views import approximation
-from ..kernels.named import takes_objects
 from ..posteriors import Latent
-from ..tuning.climb import Candidate, Model, maximise_evidence
+from ..tuning.calibration import power_of, to_the_power
+from ..tuning.climb import Candidate, Model
 from ..tuning.limits import warn_at_bounds
 from . import _certificates
 from ._callbacks import CallbackSupportMixin, fit_progress, with_callbacks
 from ._draw import CertifiedDraw
-from ._fit import Prepared, Recipe, conclude, infer_posteriors, prepare
+from ._fit import Prepared, Recipe, conclude, infer_posteriors, of_all_classes, prepare
 from ._fitted import Fitted, leaving_one_out, mixed_latent
 from ._linear_weights import ShowsWeights
 from ._partitions import fit_partitions, is_dask
-from ._search import search
 from ._summary import summary_html
 from ._validation import TrainingSet, check_inputs, check_training_set, restore_on_failure
 
 __all__ = [
     "KernelClassifier",
     "draw_functions",
-    "named_engine",
     "parts_of",
     "read",
     "recipe_of",
@@ -48,16 +44,6 @@ __all__ = [
 ]
 
 _OPTIONAL = ("loo_proba_", "members_", "member_weights_", "kernels_", "weights_", "n_seen_", "class_count_")
-
-
-def named_engine(engine: Any, table: Mapping[str, str]) -> Any:
-    """An engine by its name at the border, with its default settings; engine objects as they are."""
-    found = getattr(engines, table[engine])() if isinstance(engine, str) and engine in table else engine
-    if not isinstance(found, Engine):
-        names = ", ".join(map(repr, table))
-        hint = f": write {found.__name__}()" if isinstance(found, type) and hasattr(found, "infer") else ""
-        raise InvalidProblemError(f"engine must be one of {names}, or an engine object, got {engine!r}{hint}.")
-    return found
 
 
 def step_probabilities(likelihood: Any, latent: Latent) -> Array:
@@ -86,6 +72,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
     random_state: RandomState
     verbose: int = 0  # of classifiers that do not have the setting
     _takes_gaps: bool = False  # whether inputs may have missing values
+    _calibrates: bool = False  # whether labels left out have a say in how bold probabilities are
     _engine_names: ClassVar[Mapping[str, str]]  # at the border: engines with their default settings
     engine: Any
     posterior_: Any
@@ -119,11 +106,12 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             if is_dask(X):
                 return self._become(fit_partitions(self, recipe, X, y, sample_weight))
             data = check_training_set(self, X, y, sample_weight, recipe)
-            recipe = recipe.suited_to(data)
+            if data.jointly:
+                recipe = recipe.of_one_problem(len(data.y), len(data.classes))
             ready = prepare(recipe, data)
 
             def attributes(found: Candidate) -> dict[str, Any]:
-                return self._attributes(conclude(recipe, ready, found))
+                return self._attributes(conclude(recipe, ready, of_all_classes(recipe, ready, found)))
 
             with fit_progress(self, X, y, attributes, self._result) as watch:
                 found = recipe.search(recipe, ready, watch)
@@ -344,56 +332,23 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
         raise NotImplementedError
 
-    def _engine(self) -> Any:
-        """The engine that the constructor's argument stands for, or None for the sampler of the house."""
-        engine = named_engine(self.engine, self._engine_names)
-        return None if is_named(self.engine, "sample") else engine
-
     def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         """Class probabilities from moments of the latent; unless told otherwise those of steps."""
         return step_probabilities(likelihood, latent)
 
     def _recipe(self) -> Recipe:
-        """What the settings say, once they have been checked: the first word of every kind of fit; subclasses add."""
-        climbs = self.optimizer if callable(self.optimizer) else None
-        if climbs is None and self.optimizer not in ("evidence", None):
-            raise InvalidProblemError(f"optimizer must be 'evidence', None or a function, got {self.optimizer!r}.")
-        if not isinstance(self.n_restarts, Integral) or isinstance(self.n_restarts, bool) or self.n_restarts < 0:
-            raise InvalidProblemError(f"n_restarts must be a whole number of at least 0, got {self.n_restarts!r}.")
-        if not (isinstance(self.bias, Real) and 0 <= float(self.bias) < np.inf):
-            raise InvalidProblemError(f"bias must be a finite number of at least 0, got {self.bias!r}.")
-        if not isinstance(self.verbose, Integral) or self.verbose < 0:
-            raise InvalidProblemError(f"verbose must be a whole number of at least 0, got {self.verbose!r}.")
-        max_rank, pairwise = self.max_rank, is_named(self.kernel, "precomputed")
-        if not (max_rank is None or is_named(max_rank, "auto")):
-            if not isinstance(max_rank, Integral) or isinstance(max_rank, bool) or max_rank < 1:
-                raise InvalidProblemError(
-                    f"max_rank must be 'auto', None or a whole number of at least 1, got {max_rank!r}."
-                )
-            max_rank = int(max_rank)
-        elif pairwise:
-            max_rank = None
-        return Recipe(
-            model=self._model,
-            engine=self._engine(),
-            search=search,
-            climb=maximise_evidence,
-            optimizer=climbs,
-            tunes=self.optimizer is not None,
-            n_restarts=self.n_restarts,
-            is_weighted=self.class_weight is not None,
-            pairwise=pairwise,
-            takes_sparse=callable(self.kernel) and not isinstance(self.kernel, Kernel),
-            takes_objects=takes_objects(self.kernel),
-            scales_by_rows=self.kernel is None or is_named(self.kernel, "rbf", "laplacian"),
-            max_rank=max_rank,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-        )
+        """What the settings say, once they have been checked: the first word of every kind of fit."""
+        raise NotImplementedError
 
     def _calibrated(self, left_out: Array) -> Array:
-        """Leave-one-out probabilities, after what they say of predictions has been taken to heart."""
-        return left_out
+        """Leave-one-out probabilities to the power that their labels are in favour of, which predictions have, too."""
+        rows = self.fitted_.rows
+        if not self._calibrates or rows is None or self.class_weight is not None:
+            return left_out
+        codes = np.searchsorted(self.fitted_.classes, rows.labels)
+        power = power_of(left_out[rows.kept], codes, rows.sample_weight)
+        self._become(replace(self.fitted_, power=power))
+        return to_the_power(left_out, power)
 
     def _leave_one_out(self, X: Any) -> Array | None:
         """Probabilities of the training rows without their labels, unless the posteriors do not tell.
@@ -401,12 +356,16 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         Draws inside hard walls do not, nor do perceptrons, a handful of classifiers.
         """
         fitted, first = self.fitted_, self.fitted_.posteriors[0]
+        if fitted.alternatives:
+            members = [(weight, one._leave_one_out(X)) for one, weight in self._parts()]
+            told = [weight * proba for weight, proba in members if proba is not None]
+            return np.sum(told, axis=0) if len(told) == len(members) else None
         if first.engine.wants_rows or (first.log_evidence is None and fitted.model.likelihood.is_hard):
             return None
         assert fitted.rows is not None
         left_out = leaving_one_out(fitted.posteriors, fitted.rows.sample_weight)
         known = self._probabilities(fitted.model.likelihood, left_out)
-        if not fitted.rows.dropped:
+        if len(known) == fitted.rows.n_rows:
             return known
         proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
         proba[fitted.rows.kept] = known

@@ -21,9 +21,9 @@ from ..engines import EP
 from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
 from ..kernels import OnFeatures
-from ..likelihoods import Choice, Step
+from ..likelihoods import Choice
 from ..posteriors import Latent
-from ..tuning.calibration import power_of, to_the_power
+from ..tuning.calibration import to_the_power
 from ..tuning.climb import Candidate, Model, maximise_evidence
 from ._base import KernelClassifier, step_probabilities
 from ._evidence import HasEvidence
@@ -31,6 +31,7 @@ from ._fit import Recipe
 from ._fitted import Fitted
 from ._members import first_model, mixed_models, mixed_scores
 from ._relevance import FeatureRelevance, relevances
+from ._settings import common_recipe, engine_of, step_of
 from ._streaming import can_stream, learn_batch
 from ._validation import (
     check_batch,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BayesPointClassifier"]
 
+_AHEAD = 4  # classes against the rest that say about where the kernel is, before all have their say
 _MANY_FLIPS = 0.2  # where the search for noise begins a second time
 
 
@@ -294,7 +296,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         Expectation propagation runs on the batch with the posterior so far as its prior, in coordinates that all
         batches share: the features of a linear kernel, or landmarks, of which more are taken from each batch where
         those so far leave out too much of it, up to `max_rank` (500 if that is "auto"). The kernel stays as it is: that
-        of an earlier `fit`, which tunes it, or as given, its length scale from the spread of the first batch. A stream
+        of an earlier `fit`, which tunes it, or as given, its length scale from the spread of the first batch. With
+        ``noise="evidence"`` the share of flipped labels is learned along the stream. A stream
         has one kernel: ``kernel="auto"`` is ``kernel=None`` there, and after a `fit` with several it goes on with the
         heaviest, which is said.
 
@@ -451,26 +454,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         """Whether columns may have missing values: where kernels see them through features."""
         return is_named(self.kernel, "auto") or self.kernel is None or isinstance(self.kernel, OnFeatures)
 
-    def _step(self) -> tuple[Step, tuple[str, ...]]:
-        """The likelihood, and which of its parameters are free."""
-        given: dict[str, float | None] = {}  # None: to be chosen with the kernel
-        for name, value in (("noise", self.noise), ("softness", self.softness)):
-            by_evidence = is_named(value, "evidence")
-            if not by_evidence and (not isinstance(value, Real) or isinstance(value, bool)):
-                raise InvalidProblemError(
-                    f"{name} must be a number, or 'evidence' to have it chosen with the kernel, got {value!r}."
-                )
-            given[name] = None if by_evidence else float(value)
-        free = tuple(name for name, value in given.items() if value is None)
-        if free and self.optimizer is None:
-            raise InvalidProblemError(
-                f"Nothing chooses {' and '.join(free)} without an optimizer: set optimizer='evidence' or a number."
-            )
-        noise, softness = given.values()
-        return Step(0.05 if noise is None else noise, 1.0 if softness is None else softness), free
-
     def _recipe(self) -> Recipe:
-        recipe, (_, free) = super()._recipe(), self._step()
+        recipe, (_, free) = common_recipe(self, engine_of(self)), step_of(self)
         if "noise" in free:
             recipe = replace(recipe, climb=_climb_both)
         if self.decision not in ("bayes_point", "joint", "one-vs-rest", "vote"):
@@ -488,6 +473,7 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
             model=partial(first_model, self),
             partitions=engine if isinstance(engine, EP) and not (recipe.pairwise or jointly) else None,
             jointly=jointly,
+            ahead=_AHEAD,
             takes_tables=is_auto or self.kernel is None,
             takes_gaps=self._takes_gaps,
             scales_by_rows=recipe.scales_by_rows or is_auto,
@@ -534,7 +520,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         fitted = self._require_fit()
         if self._is_joint:
             return (
-                "several classes are one model here, and bounds are on each against the rest; fit with another decision"
+                "several classes are one model here, whose most probable label is no vote; fit with another decision, "
+                "or certify the largest mean with bayespoint.bounds.certify_classes"
             )
         return "the rows are no longer at hand; use fit on an array" if fitted.rows is None else None
 
@@ -547,24 +534,9 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
             attributes["weights_"] = {one.model.name: weight for one, weight in mixed}
         return attributes
 
-    def _calibrated(self, left_out: Array) -> Array:
-        """Probabilities to the power that labels left out are in favour of, unless that has no say."""
-        if self.calibration is None or self.optimizer is None or self.class_weight is not None:
-            return left_out
-        rows = self.fitted_.rows
-        if rows is None or self.decision == "vote":
-            return left_out
-        codes = np.searchsorted(self.fitted_.classes, rows.labels)
-        power = power_of(left_out[rows.kept], codes, rows.sample_weight)
-        self._become(replace(self.fitted_, power=power))
-        return to_the_power(left_out, power)
-
-    def _leave_one_out(self, X: Any) -> Array | None:
-        if not self.fitted_.alternatives:
-            return super()._leave_one_out(X)
-        parts = self._parts()
-        known = [weight * proba for one, weight in parts if (proba := one._leave_one_out(X)) is not None]
-        return np.sum(known, axis=0) if len(known) == len(parts) else None
+    @property
+    def _calibrates(self) -> bool:  # type: ignore[override]
+        return self.calibration is not None and self.optimizer is not None and self.decision != "vote"
 
     @property
     def _decides_by_vote(self) -> bool:

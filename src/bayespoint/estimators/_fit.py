@@ -19,6 +19,7 @@ from .._core.threads import blas_threads_for
 from .._core.typing import Array, RandomState
 from ..diagnostics import warn_if_poor
 from ..engines import EP
+from ..exceptions import InvalidProblemError
 from ..grams import Exact, Rows, View, check_gram, choose_view
 from ..grams.views import may_take_landmarks
 from ..kernels import Features, OnFeatures, kernel_values
@@ -34,11 +35,14 @@ from ._validation import TrainingSet
 
 __all__ = [
     "FEW_ROWS",
+    "MOST_CLASSES",
+    "STAGES",
     "Prepared",
     "Recipe",
     "choose",
     "conclude",
     "infer_posteriors",
+    "of_all_classes",
     "on_all_rows",
     "prepare",
     "seen_by_prior",
@@ -50,10 +54,16 @@ _SAMPLED = 1000  # rows to choose the kernel by where all would take too long
 _CLIMBED = 4000  # the same where landmarks stand for the rows
 _NEAR = 1e-3  # tolerance of sites where landmarks stand for the rows
 _COORDINATES = 3000  # of all classes together, where these are one problem and landmarks stand for the rows
+_TOGETHER = 32  # classes that can be one problem: work grows with the fourth power of their number
 _CLIMBING = 800  # the same on the way to hyper-parameters
 _WHOLE = 1500  # rows up to which the whole Gram matrix is worked on
 _ROUGH = 1e-2  # tolerance of sites on the way
+MOST_CLASSES = 20  # against the rest, whose evidences choose the kernel where there are more
+STAGES = (100, 200)  # landmarks to climb by where classes are problems of their own
 FEW_ROWS = 400  # up to which it is climbed on the whole Gram matrix
+_FEW_TOGETHER = 10 * FEW_ROWS**3  # rows cubed times classes, up to which that is so of classes that are one problem
+
+_ROUGHLY = EP(tolerance=_ROUGH, fallback=False)
 
 OnIteration = Callable[[Candidate], bool] | None
 
@@ -85,17 +95,20 @@ class Recipe:
     optimizer: Callable[..., Any] | None = None  # what climbs, if a user brings it
     jointly: bool = False  # whether several classes are one problem
     partitions: EP | None = None  # for rows that come in batches or live elsewhere; None where these cannot be fitted
+    ahead: int = MOST_CLASSES  # classes against the rest whose evidences say about where the kernel is
 
-    stages: tuple[int, ...] = (100, 200)  # landmarks to climb the evidence by, one after the other
+    stages: tuple[int, ...] = STAGES  # landmarks to climb the evidence by, one after the other
 
-    def suited_to(self, data: TrainingSet) -> Recipe:
-        """With fewer landmarks where the coordinates of several classes are one matrix."""
-        if not data.jointly:
-            return self
-        n_classes = len(data.classes)
+    def of_one_problem(self, n_rows: int, n_classes: int) -> Recipe:
+        """The same with fewer landmarks, for coordinates of several classes are one matrix."""
+        if n_classes > _TOGETHER:
+            raise InvalidProblemError(
+                f"decision='joint' compares all classes of a row with each other, which takes too long beyond "
+                f"{_TOGETHER} classes, got {n_classes}: leave it at 'bayes_point'."
+            )
         most = max(_COORDINATES // n_classes, 50)
         limit = min(self.max_rank, most) if isinstance(self.max_rank, int) else self.max_rank
-        if limit == "auto" and len(data.y) > _WHOLE:
+        if limit == "auto" and n_rows > _WHOLE:
             limit = most
         stages = tuple(max(min(stage, _CLIMBING // n_classes), 20) for stage in self.stages)
         return replace(self, max_rank=limit, stages=stages)
@@ -150,11 +163,12 @@ def choose(
     rng: np.random.Generator,
     on_iteration: OnIteration = None,
     stages: Sequence[int] | None = None,
+    start: Candidate | None = None,
 ) -> Candidate:
-    """Hyper-parameters by the evidence asked for. Weights of classes have a word on the bias alone."""
+    """Hyper-parameters by the evidence asked for, from the sites of `start`. Weights of classes move the bias alone."""
     engine = ready.engine if isinstance(ready.engine, EP) else EP()
     weights, stages = ready.data.weights, stages or recipe.stages
-    options: dict[str, Any] = {"engine": engine, "n_restarts": recipe.n_restarts, "rng": rng}
+    options: dict[str, Any] = {"engine": engine, "n_restarts": recipe.n_restarts, "rng": rng, "start": start}
     options |= {"n_jobs": recipe.n_jobs, "on_iteration": on_iteration, "optimizer": recipe.optimizer}
     best = _climb(recipe, ready, ready.data.own_weights, stages, options)
     if not recipe.is_weighted or weights is None:
@@ -168,24 +182,60 @@ def choose(
 def _climb(
     recipe: Recipe, ready: Prepared, weights: Weights | None, stages: Sequence[int], options: dict[str, Any]
 ) -> Candidate:
-    """The maximum of the evidence: on few landmarks, then from there on more; on all rows where these are few."""
+    """The maximum of the evidence: on few landmarks, then from there on more; on all rows where these are few.
+
+    Of several classes a few go ahead: what they find is near what all find.
+    """
     n, engine = len(ready.data.y), options["engine"]
     kernel, features = without_features(ready.model.kernel)  # those of tables are worked out once
+    count, prior, start = len(ready.data.targets), ready.model.prior, options["start"]
     model = replace(ready.model, kernel=kernel)
     for landmarks in stages:
+        most = MOST_CLASSES if landmarks == recipe.stages[-1] else recipe.ahead
+        chosen = list(range(count)) if count <= most else _some_classes(ready.data.targets, most)
+        share = len(chosen) / count  # the hyper-prior counts as much beside fewer evidences
+        lighter = prior if prior is None or share == 1 else replace(prior, precision=share * prior.precision)
         with blas_threads_for(n):
-            view, *labels = _part(recipe, ready, model.kernel, weights, landmarks, features)
+            view, targets, own = _part(recipe, ready, model.kernel, weights, landmarks, features)
             if not view.is_exact:  # all will be inferred again
                 options = options | {"engine": replace(engine, tolerance=max(engine.tolerance, _ROUGH))}
-            best = recipe.climb(model, view, *labels, **options)
-        if view.is_exact or not model.theta.size:
+            near: dict[str, Any] = {"start": start and _start_of(start, chosen, count, len(targets[0]))}
+            near["roughly"] = len(chosen) < min(count, MOST_CLASSES) or (ready.data.jointly and not view.is_exact)
+            some = [targets[k] for k in chosen]
+            best = recipe.climb(replace(model, prior=lighter), view, some, own, **(options | near))
+        if not model.theta.size or (view.is_exact and len(chosen) == min(count, MOST_CLASSES)):
             break
-        model, options = best.model, options | {"n_restarts": 0}
+        model, options, start = best.model, options | {"n_restarts": 0}, _spread(best, chosen, count)
+    if len(chosen) < count:
+        start = _spread(best, chosen, count)
+        best = infer_candidate(best.model, view, targets, own, _ROUGHLY, n_jobs=recipe.n_jobs, start=start)
+    best = replace(best, model=replace(best.model, prior=prior))
     if features is None:
         return best
     if view.is_exact and view.X.shape[0] == n:
         view = view.over(ready.points.X)
     return replace(best, model=replace(best.model, kernel=with_features(best.model.kernel, features)), view=view)
+
+
+def _spread(best: Candidate, chosen: Sequence[int], count: int) -> Candidate:
+    """The candidate with a place for each of `count` classes, empty where it has not been inferred."""
+    found = dict(zip(chosen, best.posteriors, strict=True))
+    return replace(best, posteriors=[found.get(k) for k in range(count)])
+
+
+def _start_of(start: Candidate, chosen: Sequence[int], count: int, rows: int) -> Candidate | None:
+    """Sites of the chosen classes, if there are any for these rows."""
+    if len(start.posteriors) != count:
+        return None
+    some = [start.posteriors[k] for k in chosen]
+    return replace(start, posteriors=some) if {one.problem.size for one in some if one is not None} == {rows} else None
+
+
+def _some_classes(targets: Sequence[Array], most: int) -> list[int]:
+    """The classes that choose the kernel where there are many: some of them, rare and frequent ones alike."""
+    count = len(targets)
+    by_size = np.argsort([np.count_nonzero(y > 0) for y in targets], kind="stable")
+    return sorted(by_size[((np.arange(most) + 0.5) * count / most).astype(int)].tolist())
 
 
 def _part(
@@ -207,7 +257,8 @@ def _part(
     X = points.plain if features is None else features(points.plain)
     if exact:
         return Exact(X), targets, weights
-    return recipe.view(kernel, X, None, rough=landmarks if n > FEW_ROWS else None), targets, weights
+    many = n > FEW_ROWS or (ready.data.jointly and len(ready.data.classes) * n**3 > _FEW_TOGETHER)
+    return recipe.view(kernel, X, None, rough=landmarks if many else None), targets, weights
 
 
 def infer_posteriors(
@@ -233,18 +284,29 @@ def infer_posteriors(
     return found
 
 
-def on_all_rows(recipe: Recipe, ready: Prepared, best: Candidate) -> Candidate:
-    """The same on few landmarks for all rows, where hyper-parameters were chosen by a sample of these."""
+def of_all_classes(recipe: Recipe, ready: Prepared, best: Candidate) -> Candidate:
+    """The same for all classes, roughly, where a search ended while some of them chose the hyper-parameters."""
     data = ready.data
-    if best.posteriors[0].problem.size == len(data.y):
+    if len(best.posteriors) == len(data.targets):
+        return best
+    if best.posteriors[0].problem.size < len(data.y):
+        return on_all_rows(recipe, ready, best)
+    return infer_candidate(best.model, best.view, data.targets, data.own_weights, _ROUGHLY, n_jobs=recipe.n_jobs)
+
+
+def on_all_rows(recipe: Recipe, ready: Prepared, best: Candidate) -> Candidate:
+    """The same on few landmarks for all rows, and for all classes, where hyper-parameters were chosen by some."""
+    data = ready.data
+    if best.posteriors[0].problem.size == len(data.y) and len(best.posteriors) == len(data.targets):
         return best
     view = recipe.view(best.model.kernel, ready.points.plain, None, rough=recipe.stages[-1])
-    return infer_candidate(best.model, view, data.targets, data.own_weights, EP(tolerance=_ROUGH, fallback=False))
+    return infer_candidate(best.model, view, data.targets, data.own_weights, _ROUGHLY, n_jobs=recipe.n_jobs)
 
 
 def settle(recipe: Recipe, ready: Prepared, best: Candidate, rng: np.random.Generator) -> Candidate:
     """The posteriors, by the engine asked for and on all rows, of hyper-parameters that have been chosen."""
-    inferred = isinstance(ready.engine, EP) and best.view.X is ready.points.X and best.view.is_exact
+    is_last = best.posteriors[0].engine == ready.engine and len(best.posteriors) == len(ready.data.targets)
+    inferred = is_last and best.view.X is ready.points.X and best.view.is_exact
     if inferred and not recipe.is_weighted:  # else the kernel has been chosen, and the classes are weighted now
         return best
     models = [(best.model, 1.0), *((other.model, weight) for other, weight in best.alternatives)]

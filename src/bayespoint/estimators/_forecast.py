@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core.speed import factorisation_speed
+from .._core.telling import tell
 from ..engines import EP
-from ..exceptions import InferenceWarning
 from ..grams.views import largest_rank
 from ..tuning.climb import Model
 
@@ -47,10 +46,9 @@ class Forecast(NamedTuple):
     def warn_if_long(self) -> None:
         """Long work is announced before it begins."""
         if sum(self.tuning) + self.finishing > _SHORT and sum(self.seconds) > _LONG:
-            warnings.warn(
+            tell(
                 f"This fit will take long: {self}. Watch it with verbose=1, end it in time with "
                 "Progress(time_budget=...), or lower max_rank.",
-                InferenceWarning,
                 stacklevel=2,
             )
 

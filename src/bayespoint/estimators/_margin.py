@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import groupby, product
@@ -15,12 +14,13 @@ from scipy.special import ndtr
 
 from .._core.parallel import in_parallel
 from .._core.random import as_generator
+from .._core.telling import heard_by, nobody
 from .._core.typing import Array, RandomState
 from ..bounds import Bound, certify, divergence, gaussian_margin_bound, gaussian_margin_slack_bound
 from ..bounds.posteriors import deviations
 from ..engines.margin.engine import Margin
 from ..engines.margin.solver import LOST
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..grams import View
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
@@ -30,6 +30,7 @@ from ._callbacks import Watch
 from ._fit import Prepared, Recipe, infer_posteriors
 from ._fitted import Fitted
 from ._linear_weights import FeatureConfidence
+from ._settings import common_recipe
 from ._validation import TrainingSet
 
 __all__ = ["GaussianMarginClassifier"]
@@ -39,6 +40,8 @@ _GRID: Mapping[str, Any] = {
     "C": tuple(np.logspace(-3, 2, 11).tolist()),
 }
 _ROUGH = 1e-4  # relative gap at which machines of a grid are compared
+_UNSOLVED = 0.1  # relative gap of a machine that rounding or infeasibility leaves unsolved
+_GIVEN_UP = 2  # of them in a row, after which the rest of a row of the grid is left out
 _DELTA = 0.05  # confidence at which the grid is compared
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
 
@@ -358,7 +361,7 @@ class GaussianMarginClassifier(KernelClassifier):
         return Model(with_bias(kernel, float(self.bias)), Step())
 
     def _recipe(self) -> Recipe:
-        recipe = super()._recipe()
+        recipe = common_recipe(self, self._engine())
         if not (self.tune is None or isinstance(self.tune, Mapping) or str(self.tune) == "bound"):
             raise InvalidProblemError(f"tune must be 'bound', a dict with 'eta' and 'C', or None, got {self.tune!r}.")
         grid = self.tune if isinstance(self.tune, Mapping) else {}
@@ -438,18 +441,21 @@ def _along(
     """The best of machines of growing price, and its bound; those lost in rounding are no candidates."""
     best: tuple[float, Candidate] | None = None
     last: Candidate | None = None
+    unsolved = 0  # in a row
     for machine in sorted(machines, key=lambda machine: machine.C):
         # whichever way the optimum is found, it is the same: sweeps over a grid would take minutes
         rough = replace(machine, solver="newton", tolerance=max(machine.tolerance, _ROUGH))
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InferenceWarning)  # of the one that is chosen it is told
+            with heard_by(nobody):  # of the one that is chosen it is told
                 last = infer_posteriors(recipe, ready._replace(engine=rough), model, view=view, start=last)
         except InvalidProblemError:
             continue
         value = merit(last.posteriors)
         if best is None or value < best[0]:
             best = value, last
+        unsolved = unsolved + 1 if max(posterior.found.gap for posterior in last.posteriors) > _UNSOLVED else 0
+        if unsolved == _GIVEN_UP:
+            break  # those of higher price would be no easier, and each takes all its iterations
     return best
 
 

@@ -17,6 +17,7 @@ from ..kernels import Directions, is_wide, make_kernel, table_kernels, wide_kern
 from ..likelihoods import Choice
 from ..tuning.climb import Model
 from ..tuning.priors import weak_hyper_prior
+from ._settings import engine_of, step_of
 from ._validation import TrainingSet
 
 __all__ = ["first_model", "mixed_models", "mixed_scores"]
@@ -24,17 +25,21 @@ __all__ = ["first_model", "mixed_models", "mixed_scores"]
 
 def first_model(estimator: Any, data: TrainingSet) -> Model:
     """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
-    if _goes_by_directions(estimator, data):
-        return _with_prior(estimator, wide_kernels(Directions(data.X, weights=data.sample_weight))["linear"], data)
-    one = None if is_named(estimator.kernel, "auto") else estimator.kernel
-    nominal = () if data.table is None else data.table.nominal
-    return _with_prior(estimator, make_kernel(one, data.X, data.sample_weight, nominal), data)
+    is_auto, engine = is_named(estimator.kernel, "auto"), engine_of(estimator)
+    is_linear = is_named(estimator.kernel, "linear") or (is_auto and sparse.issparse(data.X))
+    has_prior = estimator.optimizer is not None and estimator.hyper_prior is not None
+    if is_linear and has_prior and is_wide(data.X) and not (engine is not None and engine.wants_rows):
+        kernel = wide_kernels(Directions(data.X, weights=data.sample_weight))["linear"]  # of so many, a prior by them
+    else:
+        nominal = () if data.table is None else data.table.nominal
+        kernel = make_kernel(None if is_auto else estimator.kernel, data.X, data.sample_weight, nominal)
+    return _with_prior(estimator, kernel, data)
 
 
 def mixed_models(estimator: Any, data: TrainingSet, start: Model) -> list[Model]:
     """The models that ``kernel="auto"`` mixes, beginning where the one kernel begins that stands for all."""
-    if _goes_by_directions(estimator, data):
-        kernels = wide_kernels(start.kernel.k1.features)
+    if isinstance(directions := getattr(start.kernel.k1, "features", None), Directions):
+        kernels = wide_kernels(directions)
     elif sparse.issparse(data.X):
         kernels = {name: make_kernel(name, data.X, data.sample_weight) for name in ("linear", "rbf")}
     else:
@@ -49,20 +54,10 @@ def mixed_scores(scores: Sequence[Array], weights: Sequence[float]) -> Array:
     return np.where(up < down, ndtri_exp(up), -ndtri_exp(down))
 
 
-def _goes_by_directions(estimator: Any, data: TrainingSet) -> bool:
-    """Whether a linear kernel is to have a prior by directions, because there are so many of them."""
-    if not is_wide(data.X) or estimator.optimizer is None or estimator.hyper_prior is None:
-        return False
-    by_name = (is_named(estimator.kernel, "auto") and sparse.issparse(data.X)) or is_named(estimator.kernel, "linear")
-    engine = estimator._engine()
-    return by_name and (engine is None or not engine.wants_rows)
-
-
 def _with_prior(estimator: Any, kernel: Kernel, data: TrainingSet) -> Model:
     """A model with this kernel; where hyper-parameters are chosen, it begins at the maximum of the hyper-prior."""
-    likelihood, free = estimator._step()
-    if data.jointly:
-        likelihood = Choice(likelihood.noise, likelihood.softness)
+    step, free = step_of(estimator)
+    likelihood: Any = Choice(step.noise, step.softness) if data.jointly else step
     tuned = estimator.optimizer is not None
     model = Model(with_bias(kernel, float(estimator.bias), tuned=tuned), likelihood, free)
     if not tuned or estimator.hyper_prior is None or isinstance(estimator.kernel, Kernel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -10,16 +11,19 @@ from scipy.special import logsumexp
 from .._core.random import as_generator
 from .._core.typing import Array
 from ..engines import EP
+from ..likelihoods import Choice, Step
 from ..tuning.climb import Candidate, Model
 from ..tuning.stacking import stacking_weights, warm_start
 from ._callbacks import Watch
-from ._fit import FEW_ROWS, Prepared, Recipe, choose, infer_posteriors, on_all_rows, settle
+from ._fit import FEW_ROWS, STAGES, Prepared, Recipe, choose, infer_posteriors, on_all_rows, settle
 from ._fitted import leaving_one_out
 from ._forecast import forecast
+from ._validation import TrainingSet
 
 __all__ = ["search"]
 
 _SHARE = 0.05  # of a mixture, below which a model is left out
+_SHARE_OF_MANY = 0.15  # the same where a model stands for many classes, and takes as much longer
 
 
 def search(recipe: Recipe, ready: Prepared, watch: Watch | None) -> Candidate:
@@ -50,18 +54,36 @@ def _mixture(
     to the end, and weighted again.
     """
     chosen: list[Candidate] = []
-    on_iteration = None if watch is None else watch.iteration
-    for model in models if watch is None else watch.members(models, lambda: _so_far(recipe, ready, chosen)):
-        near = ready._replace(model=warm_start(model, chosen))
-        best = choose(recipe, near, rng, on_iteration, recipe.stages[:1])
-        chosen.append(on_all_rows(recipe, ready, best))
-    weights = _stacked(recipe, ready, chosen)
-    kept = [one for one, weight in zip(chosen, weights, strict=True) if weight >= min(_SHARE, weights.max())]
-    if len(ready.data.y) > FEW_ROWS:
-        later = [ready._replace(model=one.model) for one in kept]
-        kept = [choose(recipe, one, rng, on_iteration, recipe.stages[1:]) for one in later]
+    on_iteration, many = None if watch is None else watch.iteration, len(ready.data.classes) > recipe.ahead
+    twice = many or len(ready.data.y) > FEW_ROWS
+    apart, alone = (replace(recipe, stages=STAGES), _apart(ready)) if twice and ready.data.jointly else (recipe, ready)
+    for model in models if watch is None else watch.members(models, lambda: _so_far(apart, alone, chosen)):
+        near, start = warm_start(_with(model, alone.data), chosen)
+        best = choose(apart, alone._replace(model=near), rng, on_iteration, apart.stages[:1], start)
+        chosen.append(on_all_rows(apart, alone, best))
+    weights = _stacked(apart, alone, chosen)
+    least = min(_SHARE_OF_MANY if many else _SHARE, weights.max())
+    kept = [one for one, weight in zip(chosen, weights, strict=True) if weight >= least]
+    if twice:
+        later = [(ready._replace(model=_with(one.model, ready.data)), one) for one in kept]
+        kept = [choose(recipe, one, rng, on_iteration, recipe.stages[1:], start) for one, start in later]
     found = [settle(recipe, ready, one, rng) for one in kept]
     return _mixed(found, _stacked(recipe, ready, found if isinstance(ready.engine, EP) else kept))
+
+
+def _apart(ready: Prepared) -> Prepared:
+    """The same with each class against the rest: there it is cheap to see about which kernels all of them want."""
+    data = ready.data._replace(jointly=False)
+    return ready._replace(data=data, model=_with(ready.model, data))
+
+
+def _with(model: Model, data: TrainingSet) -> Model:
+    """The model with the likelihood that the labels of the training set ask for."""
+    likelihood: Any = model.likelihood
+    if data.jointly == isinstance(likelihood, Choice):
+        return model
+    kind: Any = Choice if data.jointly else Step
+    return replace(model, likelihood=kind(likelihood.noise, likelihood.softness))
 
 
 def _mixed(found: list[Candidate], weights: Array) -> Candidate:

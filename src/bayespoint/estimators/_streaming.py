@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.optimize import brentq
 
 from .._core.settings import is_named
+from .._core.telling import tell
+from .._core.typing import Array
 from ..engines import EP
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..grams import Landmarks, NaturalGaussian, view_by_features
 from ..grams.views import SHARE, linear_view
+from ..likelihoods import Step
 from ..problem import Problem
+from ..readouts import leave_one_out_probability
 from ..tuning.climb import Candidate, Model
 from ._fit import Recipe, prepare
 from ._fitted import Fitted
@@ -24,6 +28,8 @@ from ._validation import TrainingSet
 __all__ = ["batch_points", "can_stream", "learn_batch", "most_landmarks"]
 
 _LANDMARKS = 500  # of a stream, if nobody says otherwise
+_TURNS = 5  # of a batch, at the most, until its noise level stands
+_STANDS = 0.02  # share of itself by which it may still move
 _LONG = 100  # rows after which a stream should have shown more than one class
 
 
@@ -64,23 +70,63 @@ def learn_batch(recipe: Recipe, so_far: Fitted | None, data: TrainingSet, *, for
     gram = view.gram(kernel)
     keep = forgetting if stream.rows else 1.0
     priors = [natural.extended(gram.rank).faded(keep) for natural in stream.naturals]
-    problems = [
-        Problem(replace(gram, prior=prior), y, stream.model.likelihood, data.weights, check=False)
-        for prior, y in zip(priors, data.targets, strict=True)
-    ]
-    assert recipe.partitions is not None  # else there is no partial_fit
-    found = Candidate.of(stream.model, recipe.partitions.infer_all(problems, n_jobs=recipe.n_jobs), view)
+    grams = [replace(gram, prior=prior) for prior in priors]
+    share = max(len(data.y) / (stream.rows + len(data.y)), 1 - keep)
+    found = _infer(recipe, stream, grams, data, view, share)
     found = replace(found, log_evidence=stream.log_evidence + (found.log_evidence or 0.0))
     counts = stream.counts + np.bincount(data.y, minlength=len(data.classes))
     total = int(counts.sum())
     if stream.rows < _LONG <= total and np.count_nonzero(counts) == 1:
-        warnings.warn(
+        tell(
             f"The first {total} rows all have the label {data.classes[np.argmax(counts)]}: a stream sorted by label "
             "misleads the posterior; shuffle the rows.",
-            InferenceWarning,
             stacklevel=3,
         )
     return Fitted.of(found, points, data.classes, class_count=counts, table=data.table)
+
+
+def _infer(recipe: Recipe, stream: _Stream, grams: list[Any], data: TrainingSet, view: Any, share: float) -> Candidate:
+    """The posteriors of a batch, and where the noise level is free that level, learned along the stream.
+
+    It is the mean of the levels at which the left-out labels of each batch so far were likeliest, this batch with its
+    `share`. A batch is taken again at another level until that stands, the first one several times, later ones seldom.
+    """
+    assert recipe.partitions is not None  # else there is no partial_fit
+    model = stream.model
+    for turn in range(_TURNS):
+        problems = [
+            Problem(gram, y, model.likelihood, data.weights, check=False)
+            for gram, y in zip(grams, data.targets, strict=True)
+        ]
+        posteriors = recipe.partitions.infer_all(problems, n_jobs=recipe.n_jobs)
+        found = Candidate.of(model, posteriors, view)
+        if not model.free or turn == _TURNS - 1:
+            break
+        upper = np.stack([leave_one_out_probability(posterior) for posterior in posteriors])
+        left_out = np.where(np.stack(data.targets) > 0, upper, 1 - upper).ravel()
+        weights = np.tile(np.ones(len(data.y)) if data.sample_weight is None else data.sample_weight, len(problems))
+        now, before = model.likelihood.noise, stream.model.likelihood.noise  # type: ignore[attr-defined]
+        level = before + share * (_likeliest_noise(left_out, now, weights) - before)
+        if abs(level - now) <= _STANDS * now:
+            break
+        model = replace(model, likelihood=replace(model.likelihood, noise=level))  # type: ignore[type-var]
+    return found
+
+
+def _likeliest_noise(left_out: Array, noise: float, weights: Array) -> float:
+    """The level q at which left-out labels are likeliest, given their probabilities at another level.
+
+    These are ``q + (1 - 2 q) Phi_i``, the sum of whose logarithms is concave in q.
+    """
+    right = np.clip((left_out - noise) / (1 - 2 * noise), 0.0, 1.0)
+    low, high = Step.BOUNDS["noise"]
+
+    def slope(q: float) -> float:
+        return float(weights @ ((1 - 2 * right) / (q + (1 - 2 * q) * right)))
+
+    if slope(low) <= 0:
+        return low
+    return high if slope(high) >= 0 else float(brentq(slope, low, high, xtol=1e-8))
 
 
 def batch_points(X: Any, recipe: Recipe, before: Points | None = None) -> Points:
@@ -99,9 +145,9 @@ def most_landmarks(recipe: Recipe) -> int | None:
 
 def _new_stream(recipe: Recipe, data: TrainingSet, points: Points) -> _Stream:
     model = prepare(recipe, data, points, recipe.partitions).model
-    if model.free:
+    if set(model.free) - {"noise"}:
         raise InvalidProblemError(
-            f"A stream tunes nothing: give {' and '.join(model.free)} as a number, or fit on some rows first."
+            f"A stream tunes nothing but noise: give {' and '.join(model.free)} as a number, or fit on some rows first."
         )
     count = 1 if len(data.classes) == 2 else len(data.classes)
     view = linear_view(model.kernel, points.X)
@@ -112,15 +158,15 @@ def _new_stream(recipe: Recipe, data: TrainingSet, points: Points) -> _Stream:
 def _stream_of(recipe: Recipe, fitted: Fitted) -> _Stream:
     """From an earlier fit or batch."""
     if fitted.alternatives:
-        warnings.warn(
+        tell(
             f"A stream has one kernel: it goes on with the heaviest of {len(fitted.alternatives)}, "
             f"'{fitted.model.name}'; fit with kernel=None before it to choose one for all rows.",
-            InferenceWarning,
             stacklevel=4,
         )
     if not all(posterior.engine.gives_evidence for posterior in fitted.posteriors):
         raise InvalidProblemError("partial_fit goes on from a Gaussian posterior: fit with engine='ep' before it.")
-    model, view = Model(fitted.kernel, fitted.model.likelihood), fitted.view
+    free = tuple(name for name in fitted.model.free if name == "noise")
+    model, view = Model(fitted.kernel, fitted.model.likelihood, free), fitted.view
     if fitted.points.isometry is not None:  # coordinates of the training rows alone: back to the features of batches
         view = view.mapped(fitted.points.isometry.inverse, fitted.points.isometry.X.toarray())
     if view.has_coordinates:

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import log_expit, logsumexp
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation
 from sklearn.svm import SVC
 
 from .. import readouts
 from .._core.random import as_generator
 from .._core.settings import is_named
 from .._core.typing import Array, RandomState
-from ..exceptions import EmptyVersionSpaceError, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..grams import NewPoints
-from ..kernels import amplitude, make_kernel, with_bias
-from ..likelihoods import Hinge, Step
+from ..kernels import with_bias
+from ..likelihoods import Hinge
 from ..posteriors import Latent
-from ..problem import Problem, Weights
 from ..tuning.averaging import plausible_candidates
-from ..tuning.calibration import power_of, to_the_power
+from ..tuning.calibration import to_the_power
 from ..tuning.climb import Candidate, Model, is_no_better_than_a_coin, maximise_evidence
 from ._base import KernelClassifier
-from ._callbacks import Watch
 from ._evidence import HasEvidence
-from ._fit import Prepared, Recipe
+from ._fit import Recipe
 from ._fitted import Fitted
 from ._linear_weights import LinearWeights
-from ._search import search
+from ._settings import common_recipe, engine_of
+from ._svc_settings import refuse_settings, search_hard, svc_kernel
 from ._validation import TrainingSet, check_inputs
 
 if TYPE_CHECKING:
@@ -341,66 +337,16 @@ class BayesianSVC(HasEvidence, KernelClassifier):
 
     def _model(self, data: TrainingSet) -> Model:
         tuned = self.optimizer is not None
-        kernel = with_bias(self._kernel(data.X, data.own_weights), float(self.bias), tuned=tuned)
+        kernel = with_bias(svc_kernel(self, data.X, data.own_weights), float(self.bias), tuned=tuned)
         return Model(kernel, Hinge(min(float(self.C), _HARD)), ("C",) if tuned else ())
 
-    def _kernel(self, X: Any, weights: Weights | None) -> Any:
-        """The kernel of scikit-learn's machine, with an amplitude of one in front that an optimizer may change."""
-        if not isinstance(self.kernel, str) or self.kernel in ("precomputed", "linear"):
-            return make_kernel(self.kernel, X)
-        gamma = self._gamma(X, weights)
-        if self.kernel == "rbf":
-            scale = 1 / np.sqrt(2 * gamma)
-            return amplitude() * RBF(scale, (scale / 100, scale * 100))
-        if self.kernel == "poly":  # (gamma <x, z> + coef0)^degree
-            if abs(self.degree * np.log10(gamma)) > 150:
-                raise InvalidProblemError(
-                    f"gamma={gamma:.1g} to the power of {self.degree} is beyond rounding: rescale the features (for "
-                    "example with StandardScaler), or set another gamma."
-                )
-            root = DotProduct(np.sqrt(self.coef0 / gamma), "fixed")
-            return ConstantKernel(gamma**self.degree, (1e-6, 1e8)) * Exponentiation(root, self.degree)
-        raise InvalidProblemError(
-            f"kernel must be 'rbf', 'linear', 'poly', 'precomputed', a function of two matrices, or a kernel of "
-            f"sklearn.gaussian_process.kernels (a sigmoid is no valid kernel), got {self.kernel!r}."
-        )
-
-    def _gamma(self, X: Any, weights: Weights | None) -> float:
-        if is_named(self.gamma, "scale", "auto"):
-            if self.gamma == "auto":
-                return 1.0 / X.shape[1]
-            share = np.ones(X.shape[0]) if weights is None else weights.total
-            share = share / (share.sum() * X.shape[1])
-            mean = float(np.sum(share @ X))
-            if sparse.issparse(X):
-                variance = float(np.sum(share @ X.multiply(X))) - mean * mean
-            else:  # a mean far from zero would swallow the difference of squares
-                variance = float(np.sum(share @ np.square(X - mean)))
-            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-        if isinstance(self.gamma, Real) and 0 < float(self.gamma) < np.inf:
-            return float(self.gamma)
-        raise InvalidProblemError(f"gamma must be 'scale', 'auto' or a number above 0, got {self.gamma!r}.")
-
     def _recipe(self) -> Recipe:
-        recipe = super()._recipe()
-        if not isinstance(self.C, Real) or not float(self.C) > 0:
-            raise InvalidProblemError(f"C must be a number above 0, got {self.C!r}.")
-        if self._is_hard and self.optimizer is not None:
-            raise InvalidProblemError("An optimizer chooses C, and cannot start at infinity: give a finite C.")
-        if self.probability not in ("average", "mean", "map"):
-            raise InvalidProblemError(f"probability must be 'average', 'mean' or 'map', got {self.probability!r}.")
-        if self.evidence not in ("conditional", "joint", "naive"):
-            raise InvalidProblemError(f"evidence must be 'conditional', 'joint' or 'naive', got {self.evidence!r}.")
-        if not isinstance(self.degree, Integral) or self.degree < 1:
-            raise InvalidProblemError(f"degree must be a whole number of at least 1, got {self.degree!r}.")
-        if not isinstance(self.coef0, Real) or not 0 <= float(self.coef0) < np.inf:
-            raise InvalidProblemError(f"coef0 must be at least 0 and finite, got {self.coef0!r}.")
-        if self.average and self.optimizer is None:
-            raise InvalidProblemError("average=True needs hyper-parameters to average over: set optimizer='evidence'.")
+        recipe = common_recipe(self, engine_of(self))
+        refuse_settings(self)
         return replace(
             recipe,
             climb=self._climb,
-            search=_search_hard if self._is_hard else recipe.search,
+            search=search_hard if self._is_hard else recipe.search,
             scales_by_rows=is_named(self.kernel, "rbf", "poly") and is_named(self.gamma, "scale"),
             climbs_on_sample=self.evidence != "naive",  # draws of the normaliser take all labels at once
         )
@@ -517,16 +463,10 @@ class BayesianSVC(HasEvidence, KernelClassifier):
                 downs.append(self.likelihood_.log_probability(-mean, variance))
         return np.stack(ups, axis=1), np.stack(downs, axis=1)
 
-    def _calibrated(self, left_out: Array) -> Array:
-        """Of several classes to the power that labels left out are in favour of: one against the rest is too modest."""
-        fitted = self.fitted_
-        told = self.probability == "average" and not fitted.alternatives and self.class_weight is None
-        if len(fitted.classes) == 2 or fitted.rows is None or not told:
-            return left_out
-        codes = np.searchsorted(fitted.classes, fitted.rows.labels)
-        power = power_of(left_out[fitted.rows.kept], codes, fitted.rows.sample_weight)
-        self._become(replace(fitted, power=power))
-        return to_the_power(left_out, power)
+    @property
+    def _calibrates(self) -> bool:  # type: ignore[override]
+        """Of several classes, for one against the rest is too modest."""
+        return self.probability == "average" and len(self.classes_) > 2 and not self.fitted_.alternatives
 
     def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         mean, variance = (np.atleast_2d(part.T).T for part in latent)
@@ -534,20 +474,6 @@ class BayesianSVC(HasEvidence, KernelClassifier):
             return _normalised(*(likelihood.log_probability(sign * mean, variance) for sign in (1, -1)))
         log_odds = likelihood.log_odds(mean)
         return _normalised(log_expit(log_odds), log_expit(-log_odds))
-
-
-def _search_hard(recipe: Recipe, ready: Prepared, watch: Watch | None) -> Candidate:
-    """As for any other, once it is clear that the labels can be separated (BPM 14)."""
-    gram = recipe.view(ready.model.kernel, ready.points.X, ready.engine).gram(ready.model.kernel)
-    for y in ready.data.targets:
-        try:
-            Problem(gram, y, Step(), check=False).raise_if_empty()
-        except EmptyVersionSpaceError:
-            raise EmptyVersionSpaceError(
-                "C=inf asks for a function with all training labels as its signs, and this kernel has none: give a "
-                "finite C, or another kernel."
-            ) from None
-    return search(recipe, ready, watch)
 
 
 def _normalised(up: Array, down: Array) -> Array:

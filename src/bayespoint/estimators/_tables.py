@@ -32,7 +32,7 @@ class Table:
         """Learned from the training rows."""
         found: dict[int, dict[Hashable, float]] = {}
         for j, (name, column) in enumerate(_columns(frame)):
-            if _is_nominal(name, column):
+            if _is_nominal(name, column) or _is_category(frame, j):
                 present = {value for value in column.tolist() if not _is_gap(value)}
                 found[j] = {value: float(k) for k, value in enumerate(sorted(present, key=_order))}
         return cls(found)
@@ -82,6 +82,11 @@ def _columns(frame: Any) -> Iterator[tuple[Any, Any]]:
     for j, name in enumerate(frame.columns):
         column = frame.iloc[:, j] if hasattr(frame, "iloc") else frame.get_column(name)
         yield name, np.asarray(column.to_numpy())
+
+
+def _is_category(frame: Any, j: int) -> bool:
+    """Whether a column of pandas was declared to hold categories, though these may be numbers."""
+    return hasattr(frame, "iloc") and hasattr(frame.iloc[:, j].dtype, "categories")
 
 
 def _is_boolean(column: Any) -> bool:

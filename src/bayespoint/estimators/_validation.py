@@ -37,6 +37,7 @@ __all__ = [
 
 _LARGEST = 1e100  # kernels square and multiply features
 _SMALLEST = 1e-100
+_NO_LABELS = "no_validation"  # what scikit-learn is told where there are none
 _HEAVIEST = 1e12  # weights beside those of one: beyond it sums of weights lose the others to rounding
 
 
@@ -89,8 +90,7 @@ def check_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, recip
     if recipe.takes_objects and are_objects(X):
         X, y = _objects(estimator, X, y)
     else:
-        X, y = _validated(estimator, X, y, table=table, takes_gaps=recipe.takes_gaps, reset=True)
-        X = _check_size(X, pairwise)
+        X, y = _validated(estimator, X, y, table=table, takes_gaps=recipe.takes_gaps, pairwise=pairwise, reset=True)
     check_classification_targets(y)
     n = X.shape[0]
     if pairwise and X.shape[1] != n:
@@ -114,20 +114,40 @@ def check_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, recip
 
 
 def _validated(
-    estimator: Any, X: Any, y: Any = "no_validation", *, table: Table | None, takes_gaps: bool, reset: bool
-) -> Any:
-    """Inputs as an array of numbers, with labels if there are any; names of columns are set, or compared."""
+    estimator: Any,
+    X: Any,
+    y: Any = _NO_LABELS,
+    *,
+    table: Table | None,
+    takes_gaps: bool,
+    reset: bool,
+    pairwise: bool = False,
+) -> tuple[Matrix, Any]:
+    """Inputs as numbers that can be squared, with labels if there are any; names of columns are set, or compared."""
     form: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
     form["ensure_all_finite"] = "allow-nan" if takes_gaps and not sparse.issparse(X) else True
-    if table is not None and is_frame(X):
+    is_table = is_frame(X)
+    if table is not None and table.nominal and not is_table:
+        raise ValueError("Training rows were a table with nominal columns: pass a table with the same columns.")
+    if table is not None and is_table:
         validate_data(estimator, X, skip_check_array=True, reset=reset)  # names and number of columns
         X = table.numbers(X)
-        return check_array(X, **form) if isinstance(y, str) else check_X_y(X, y, estimator=estimator, **form)
-    if table is not None and table.nominal:
-        raise ValueError("Training rows were a table with nominal columns: pass a table with the same columns.")
-    if is_frame(X):
-        refuse_text(X)
-    return validate_data(estimator, X, y, reset=reset, **form)
+        found = check_array(X, **form) if y is _NO_LABELS else check_X_y(X, y, estimator=estimator, **form)
+    else:
+        if is_table:
+            refuse_text(X)
+        found = validate_data(estimator, X, y, reset=reset, **form)
+    X, y = (found, None) if y is _NO_LABELS else found
+    if pairwise and sparse.issparse(X):
+        X = X.toarray()
+    values = X.data if sparse.issparse(X) else X
+    largest = float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))  # gaps are looked over
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X has entries as large as {largest:.1g}, and kernels square them: rescale the features, "
+            "for example with StandardScaler."
+        )
+    return X, y
 
 
 def _objects(estimator: Any, X: Any, y: Any) -> tuple[Objects, Any]:
@@ -187,7 +207,6 @@ def check_batch(
         X, y = _objects(estimator, X, y)
     else:
         X, y = _validated(estimator, X, y, table=table, takes_gaps=takes_gaps, reset=so_far is None)
-        X = _check_size(X, pairwise=False)
     check_classification_targets(y)
     strange = ~np.isin(y, classes)
     if strange.any():
@@ -236,20 +255,9 @@ def check_inputs(estimator: Any, X: Any) -> Matrix:
     fitted = estimator.fitted_
     if fitted.takes_objects:
         return _sequence(estimator, X)
-    X = _validated(estimator, X, table=fitted.table, takes_gaps=fitted.takes_gaps, reset=False)
-    return _check_size(X, is_named(estimator.kernel, "precomputed"))
-
-
-def _check_size(X: Matrix, pairwise: bool) -> Matrix:
-    if pairwise and sparse.issparse(X):
-        X = X.toarray()
-    values = X.data if sparse.issparse(X) else X
-    largest = float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))  # gaps are looked over
-    if largest > _LARGEST:
-        raise ValueError(
-            f"X has entries as large as {largest:.1g}, and kernels square them: rescale the features, "
-            "for example with StandardScaler."
-        )
+    pairwise = is_named(estimator.kernel, "precomputed")
+    known: dict[str, Any] = {"table": fitted.table, "takes_gaps": fitted.takes_gaps, "pairwise": pairwise}
+    X, _ = _validated(estimator, X, reset=False, **known)
     return X
 
 
@@ -259,11 +267,15 @@ def _check_features(X: Matrix, in_units: bool) -> None:
     Both are no matter for kernels that measure each column in its own spread, rather than in the units it comes in.
     """
     largest = float(np.fmax.reduce(np.abs(X.data if sparse.issparse(X) else X), axis=None, initial=0.0))
-    if not sparse.issparse(X):  # an empty column is the normal case there
+    nothing = "All features are constant in the training rows: there is nothing to tell the classes by."
+    if sparse.issparse(X):  # an empty column is the normal case there
+        if not (X.min(axis=0) != X.max(axis=0)).nnz:
+            raise ValueError(nothing)
+    else:
         gaps = np.isnan(X).any(axis=0) & ~np.isnan(X).all(axis=0)
         constant = np.flatnonzero((np.fmin.reduce(X) == np.fmax.reduce(X)) & ~gaps | np.isnan(X).all(axis=0))
         if len(constant) == X.shape[1]:
-            raise ValueError("All features are constant in the training rows: there is nothing to tell the classes by.")
+            raise ValueError(nothing)
         if len(constant) and in_units:
             shown = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
             warnings.warn(

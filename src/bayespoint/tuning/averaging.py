@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._core.random import as_generator
+from .._core.telling import heard_by, nobody
 from .._core.typing import Array
-from ..exceptions import InferenceWarning
 from ..problem import Weights
 from .climb import Candidate, infer_candidate
 
@@ -114,7 +113,7 @@ class _Neighbourhood:
     def at(self, shift: Array) -> Candidate:
         theta = self.centre.copy()
         theta[self.free] += shift
-        with warnings.catch_warnings(action="ignore", category=InferenceWarning):  # rough patches around it
+        with heard_by(nobody):  # rough patches around it
             return infer_candidate(self.best.model.at(theta), *self.data, start=self.best)
 
     def contains(self, shifts: Array) -> Any:

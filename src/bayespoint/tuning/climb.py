@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,10 +12,11 @@ from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Sum
 
 from .._core.parallel import in_parallel
+from .._core.telling import heard_by, nobody
 from .._core.threads import blas_threads_for
 from .._core.typing import Array
 from ..engines.ep.engine import EP
-from ..exceptions import InferenceWarning, InvalidProblemError
+from ..exceptions import InvalidProblemError
 from ..grams.views import as_view
 from ..kernels import with_bias
 from ..likelihoods import Likelihood
@@ -24,9 +24,11 @@ from ..problem import Problem, Weights
 from .priors import HyperPrior
 
 _WAY = 1e-2  # tolerance of sites on the way
+_ROUGH_WAY = 5e-2  # the same where about the maximum is good enough
 _NOWHERE = 1e10  # negative log-evidence where there is none
 _POLISHED = 60  # rows up to which the maximum is followed down to rounding: cheap there, and as reproducible
 _ROUGHLY: Mapping[str, Any] = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-2}
+_ABOUT: Mapping[str, Any] = {"maxiter": 200, "ftol": 1e-4, "gtol": 1e-1}
 _TO_ROUNDING: Mapping[str, Any] = {"maxiter": 30, "maxfun": 60, "ftol": 0.0, "gtol": 1e-8}
 
 __all__ = [
@@ -126,11 +128,6 @@ class Candidate:
             return -np.inf
         return value if prior is None else value + prior.log_density(self.model.theta)
 
-    def merit_gradient(self) -> Array:
-        """Its gradient in ``model.theta``."""
-        slope, prior = self.evidence_gradient(), self.model.prior
-        return slope if prior is None else slope + prior.gradient(self.model.theta)
-
 
 def infer_candidate(
     model: Model,
@@ -174,6 +171,8 @@ def maximise_evidence(
     n_jobs: int | None = None,
     on_iteration: Callable[[Candidate], bool] | None = None,
     optimizer: Callable[..., tuple[Any, Any]] | None = None,
+    start: Candidate | None = None,
+    roughly: bool = False,
 ) -> Candidate:
     """Climb the log-evidence, and the hyper-prior if the model has one, from `model` and from random points.
 
@@ -203,6 +202,10 @@ def maximise_evidence(
         taken and the value there, as for `sklearn.gaussian_process.GaussianProcessClassifier`. What it minimises is
         ``obj_func(theta)``, the negative log-evidence (and hyper-prior) with its gradient, or
         ``obj_func(theta, eval_gradient=False)`` without.
+    start : Candidate, optional
+        A similar model of the same rows, whose sites are the first to begin from.
+    roughly : bool, default=False
+        Whether about the maximum is good enough: within a ten-thousandth of the evidence or so.
 
     Returns
     -------
@@ -227,9 +230,8 @@ def maximise_evidence(
     """
     engine = EP() if engine is None else engine
     # The evidence is stationary in the sites, so a rough fixed point is enough to climb by.
-    rough = replace(
-        engine, tolerance=max(engine.tolerance, _WAY), max_sweeps=min(engine.max_sweeps, 50), fallback=False
-    )
+    way, options = (_ROUGH_WAY, _ABOUT) if roughly else (_WAY, _ROUGHLY)
+    rough = replace(engine, tolerance=max(engine.tolerance, way), max_sweeps=min(engine.max_sweeps, 50), fallback=False)
     if optimizer is not None:  # which may take differences
         rough = engine
     data = as_view(X), targets, weights
@@ -240,18 +242,17 @@ def maximise_evidence(
             raise InvalidProblemError("Restarts draw from within the kernel's bounds: make all of them finite.")
         rng = np.random.default_rng() if rng is None else rng
         restarts = [rng.uniform(low, high) for _ in range(n_restarts)]
-    climb = _Climb(data, n_jobs, on_iteration, optimizer)
-    with warnings.catch_warnings(action="ignore", category=InferenceWarning):  # rough patches on the way
-        best = climb.run(model, model.theta, rough, _ROUGHLY)
+    climb = _Climb(data, n_jobs, on_iteration, optimizer, last=start)
+    with heard_by(nobody):  # rough patches on the way
+        best = climb.run(model, model.theta, rough, options)
         if restarts and not climb.stopped:
-            tasks = (
-                delayed(_Climb(data, optimizer=optimizer).run)(model, theta, rough, _ROUGHLY) for theta in restarts
-            )
+            tasks = (delayed(_Climb(data, optimizer=optimizer).run)(model, theta, rough, options) for theta in restarts)
             climb.best = best = max([best, *in_parallel(tasks, n_jobs)], key=lambda one: one.merit)
         if (
             len(targets[0]) <= _POLISHED and not climb.stopped and optimizer is None
         ):  # equal data in another guise give equal answers
             exact = replace(engine, tolerance=min(engine.tolerance, 1e-9))
+            climb.last = None
             best = climb.run(model, best.model.theta, exact, _TO_ROUNDING)
     return infer_candidate(best.model, *data, engine, start=best, n_jobs=n_jobs)
 
@@ -297,7 +298,6 @@ class _Climb:
 
     def run(self, model: Model, theta: Array, engine: EP, options: Mapping[str, Any]) -> Candidate:
         """The best candidate, of this run and those before it."""
-        self.last = None
         try:
             with blas_threads_for(len(self.data[1][0]) if self.data[0].is_exact else 0):  # few landmarks: little to do
                 if not theta.size:
@@ -347,7 +347,10 @@ class _Climb:
             self.last = None
             return _NOWHERE, nothing
         self.last = candidate
-        return -value, -candidate.merit_gradient() if with_gradient else nothing
+        if not with_gradient:
+            return -value, nothing
+        slope = candidate.evidence_gradient()
+        return -value, -slope if model.prior is None else -(slope + model.prior.gradient(candidate.model.theta))
 
     def after_iteration(self, intermediate_result: Any) -> None:
         """Whoever looks on may stop it."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..exceptions import InferenceWarning
+from .._core.telling import tell
 from .climb import Model
 
 __all__ = ["parameter_names", "shown_power", "warn_at_bounds"]
@@ -35,23 +34,17 @@ def shown_power(name: str) -> float:
 
 def warn_at_bounds(models: Sequence[Model]) -> None:
     """Say which parameters ended at a bound of their search, by name, value and bound."""
-    found = [f"{one} of kernel '{model.name}'" if model.name else one for model in models for one in _at_bounds(model)]
+    found = []
+    for model in models:
+        theta, (low, high) = model.theta, model.bounds.T
+        of_kernel = f" of kernel '{model.name}'" if model.name else ""
+        for k in np.flatnonzero((theta < low + _CLOSE) | (theta > high - _CLOSE)):
+            name = parameter_names(model)[k]
+            value, least, most = np.exp(np.array([theta[k], low[k], high[k]]) / shown_power(name))
+            found.append(f"{name} {value:.3g} (of {least:.3g} to {most:.3g}){of_kernel}")
     if found:
-        warnings.warn(
+        tell(
             f"Hyper-parameters at a bound of their search: {', '.join(found)}; the labels would have them further, so "
             "give a kernel object with other bounds or a fixed value if that matters.",
-            InferenceWarning,
             stacklevel=4,
         )
-
-
-def _at_bounds(model: Model) -> list[str]:
-    if not model.theta.size:
-        return []
-    low, high = model.bounds.T
-    found = []
-    for k in np.flatnonzero((model.theta < low + _CLOSE) | (model.theta > high - _CLOSE)):
-        name = parameter_names(model)[k]
-        value, least, most = np.exp(np.array([model.theta[k], low[k], high[k]]) / shown_power(name))
-        found.append(f"{name} {value:.3g} (of {least:.3g} to {most:.3g})")
-    return found

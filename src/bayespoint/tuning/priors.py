@@ -108,17 +108,11 @@ def _blocks(kernel: Kernel, lift: float, kinds: Sequence[str] = ()) -> Iterator[
     elif kernel.n_dims and isinstance(kernel, ConstantKernel):
         yield kernel.theta + lift, np.array([[_SPREADS["amplitude"] ** -2]])
     elif kernel.n_dims and isinstance(kernel, RBF):  # Matern is one, too
-        yield kernel.theta, np.asarray(np.linalg.inv(_covariance(kernel.n_dims, kinds)), dtype=float)
+        count = kernel.n_dims
+        ratios = [_RATIOS[kind] for kind in kinds] if len(kinds) == count else [_RATIOS["number"]] * count
+        own = np.diag(np.square(ratios)) if count > 1 else np.zeros((1, 1))  # beside what they share
+        yield kernel.theta, np.asarray(np.linalg.inv(_SPREADS["length scale"] ** 2 + own), dtype=float)
     elif kernel.n_dims and isinstance(kernel, Spectral):
         yield kernel.theta, np.array([[_SPREADS["power"] ** -2]])
     elif kernel.n_dims:
         yield kernel.theta, np.zeros((kernel.n_dims, kernel.n_dims))
-
-
-def _covariance(count: int, kinds: Sequence[str]) -> Array:
-    """Of log length scales: what they share, and what each has of its own if there are several."""
-    shared = _SPREADS["length scale"] ** 2 * np.ones((count, count))
-    if count == 1:
-        return shared
-    own = [_RATIOS[kind] for kind in kinds] if len(kinds) == count else [_RATIOS["number"]] * count
-    return shared + np.diag(np.square(own))

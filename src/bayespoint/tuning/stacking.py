@@ -56,15 +56,15 @@ def stacking_weights(log_densities: Array, weights: Array | None = None) -> Arra
     return share
 
 
-def warm_start(model: Model, tuned: Sequence[Candidate]) -> Model:
-    """A model that begins where a Gaussian kernel tuned before it ended: one length scale is that of all groups."""
+def warm_start(model: Model, tuned: Sequence[Candidate]) -> tuple[Model, Candidate | None]:
+    """A model that begins where a Gaussian kernel tuned before it ended, and that: one length scale is all groups'."""
     width = _length_scales(model)
     for other in reversed(tuned):
         if width and _length_scales(other.model) == 1:
             amplitude, scale, *rest = other.model.theta
             theta = np.r_[amplitude, np.full(width, scale), rest]
-            return model.at(np.clip(theta, *model.bounds.T))
-    return model
+            return model.at(np.clip(theta, *model.bounds.T)), other
+    return model, None
 
 
 def _length_scales(model: Model) -> int:
