@@ -18,7 +18,7 @@ endef
 # The lowest versions that pyproject.toml promises, in an environment of their own.
 LOWEST := numpy==1.26.* scipy==1.15.* scikit-learn==1.6.* numba==0.60.* joblib==1.3.* threadpoolctl==3.1.* click==8.1.* pytest==8.*
 
-.PHONY: demo test test-slow test-browser test-processors test-processors-quick test-lowest lint types bench experiments experiments-quick docs mutants clean
+.PHONY: demo test test-slow test-browser test-processors test-processors-quick test-lowest lint types bench experiments experiments-quick docs mutants soak clean
 
 .venv/.dev: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -64,6 +64,9 @@ test-slow: .venv/.dev       ## slow statistical and experiment tests
 mutants: .venv/.dev         ## wrong changes of the core modules, one at a time, that the fast tests must notice
 	$(BIN)/python tests/mutants/run.py --number $(or $(MUTANTS),200)
 
+soak: .venv/.dev            ## hours of hostile input, faults and long runs, and docs/reliability.md; MINUTES for each script
+	$(BIN)/python tests/soak/run.py --minutes $(or $(MINUTES),10)
+
 test-browser: .venv/.dev    ## the pages in a real browser; gets one where it may, and says so where there is none
 	command -v chromedriver >/dev/null || (apt-get -qq update && apt-get -qq install -y chromium chromium-driver) || true
 	$(BIN)/python -m pytest -q -rs -m slow tests/browser
@@ -73,8 +76,8 @@ lint: .venv/.dev            ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/.bench         ## speed as ratios of two programs in one run
-	$(BIN)/python benchmarks/run.py
+bench: .venv/.bench         ## speed as ratios of two programs in one run, one BLAS thread for all
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 	$(BIN)/python experiments/page.py
 
 experiments: .venv/.dev     ## every table and figure of the papers; goes on where it was stopped

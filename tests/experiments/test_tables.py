@@ -4,12 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC
 
 import datasets
 import peers
+import searches
 import tables
 from ours import small_tables
 
@@ -80,8 +82,18 @@ def test_numeric_sets_keep_their_customary_divisions():
 # -- methods ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def small_searches(monkeypatch):
+    """Few trees, few settings."""
+    monkeypatch.setattr(searches, "MOST_TREES", 30)
+    monkeypatch.setattr(searches, "MOST_ROUNDS", 30)
+    monkeypatch.setattr(searches.HistogramsByLogLoss, "LEAVES", (4,))
+    monkeypatch.setattr(searches.ForestByLogLoss, "LEAVES", (1, 5))
+    monkeypatch.setattr(searches.ForestByLogLoss, "forest", lambda self, *_: RandomForestClassifier(30, random_state=0))
+
+
 @pytest.mark.parametrize("name", peers.METHODS)
-def test_methods_take_text_gaps_and_words_never_seen(name):
+def test_methods_take_text_gaps_and_words_never_seen(name, small_searches):
     method = peers.METHODS[name]
     if not method.installed:
         pytest.skip(f"{method.package} is not installed: pip install 'bayespoint[bench]'")
@@ -119,10 +131,35 @@ def test_the_grid_is_judged_by_the_calibration_that_is_used(classes):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     y = np.digitize(X[:, 0] + rng.normal(size=80), [0, 1][: classes - 1])
-    parts = peers.folds(X, y)
+    parts = searches.folds(X, y)
     model = CalibratedClassifierCV(SVC(C=2.0, gamma=0.3), cv=parts, ensemble=False).fit(X, y)
     (used,) = model.calibrated_classifiers_
     held_out = cross_val_predict(SVC(C=2.0, gamma=0.3), X, y, cv=parts, method="decision_function").reshape(80, -1)
     p = np.column_stack([one.predict(f) for one, f in zip(used.calibrators, held_out.T, strict=True)])
     p = np.column_stack([1 - p, p]) if classes == 2 else p / p.sum(axis=1, keepdims=True)
-    assert peers.CalibratedGrid.loss(X, y, parts, 2.0, 0.3) == pytest.approx(log_loss(y, p), rel=1e-9)
+    assert searches.CalibratedGrid.loss(X, y, parts, 2.0, 0.3) == pytest.approx(log_loss(y, p), rel=1e-9)
+
+
+def test_the_best_number_of_trees_is_that_of_the_mean_over_folds():
+    curves = {
+        (1,): [np.array([3.0, 1.0, 4.0]), np.array([1.0, 2.0])],
+        (2,): [np.array([1.9, 1.6]), np.array([1.6, 1.2])],
+    }
+    assert searches.best_of(curves) == ((2,), 2)  # means 2, 1.5 and 1.75, 1.4
+    assert searches.best_of({(1,): curves[(1,)]}) == ((1,), 2)
+
+
+def test_a_label_never_seen_costs_the_least_probability():
+    p, classes = np.array([[0.25, 0.75], [1.0, 0.0]]), np.array(["a", "c"])
+    assert searches.loss_of_the_labels(p, classes, np.array(["c", "a"])) == pytest.approx(-np.log(0.75) / 2)
+    expected = -(np.log(0.25) + np.log(searches.LEAST)) / 2
+    assert searches.loss_of_the_labels(p, classes, np.array(["a", "b"])) == pytest.approx(expected)
+
+
+def test_a_search_finds_more_trees_where_there_is_more_to_learn(small_searches):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    coin, rule = rng.integers(2, size=120), (X["a"] * X["b"] > 0).to_numpy().astype(int)
+    search = searches.HistogramsByLogLoss
+    trees = [search().fit(X, y).model_.n_iter_ for y in (coin, rule)]
+    assert trees[0] < 5 < trees[1]

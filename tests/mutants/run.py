@@ -1,62 +1,100 @@
 """Mutants: small wrong changes of the core modules, one at a time, that the fast tests must notice.
 
     python tests/mutants/run.py [--number 200] [--seed 0] [--modules likelihoods/step.py ...] [--report file.json]
+                                [--survivors]
 
 A mutant turns one comparison, sum, product, sign, logical word, number, or the larger into the smaller of two. It lives
-in a copy of the package; the tests named beside its module run on that copy until one fails. Those of which nobody
-could tell, since the change makes no difference, are listed in `equivalent.txt` with a reason.
+in a copy of the package; the tests named beside its module run on that copy, the quickest first, until one fails. Tests
+that killed are run without any change at the end, for a test that fails anyway kills nothing. Mutants of which nobody
+could tell, since the change makes no difference, are listed in `equivalent.txt` with a reason. With `--survivors` only
+those that survived in the kept report are tried again: for tests that were added since.
+
+What takes long to import is imported once; each mutant has a process forked from there. A mutant of a compiled module
+has a compile cache of its own, for a cached loop does not notice that one it calls has changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
+import importlib
 import json
 import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests" / "soak"))
+from records import KEPT, Record  # noqa: E402
+
 PACKAGE = ROOT / "src" / "bayespoint"
-CORE = {  # modules, and the fast tests that answer for them
+CORE = {  # modules, and the fast tests that answer for them; the first of them alone at first
     "likelihoods/step.py": ["tests/likelihoods/test_step.py"],
     "likelihoods/_fractional.py": ["tests/likelihoods/test_fractional.py"],
     "likelihoods/hinge.py": ["tests/likelihoods/test_hinge.py"],
     "likelihoods/_log_odds.py": ["tests/likelihoods/test_logistic.py", "tests/likelihoods/test_hinge.py"],
     "likelihoods/logistic.py": ["tests/likelihoods/test_logistic.py"],
-    "problem.py": ["tests/test_problem.py", "tests/conformance/test_engines.py"],
-    "readouts.py": ["tests/test_readouts.py", "tests/test_largest_probabilities.py"],
-    "engines/ep/sites.py": ["tests/engines/ep"],
-    "engines/ep/engine.py": ["tests/engines/ep"],
+    "problem.py": [
+        "tests/test_problem.py",
+        "tests/engines/test_choice_billiard.py",
+        "tests/conformance/test_engines.py",
+    ],
+    "readouts.py": ["tests/test_readouts.py", "tests/test_largest_probabilities.py", "tests/posteriors/test_drawn.py"],
+    "engines/ep/sites.py": [
+        "tests/engines/ep/test_hypothesis.py",
+        "tests/engines/ep",
+        "tests/estimators/test_updating.py",
+    ],
+    "engines/ep/engine.py": ["tests/engines/ep/test_hypothesis.py", "tests/engines/ep"],
     "engines/ep/added_row.py": ["tests/estimators/test_updating.py", "tests/engines/ep"],
     "engines/billiard.py": ["tests/engines/test_billiard.py", "tests/statistical/test_exact.py"],
     "engines/gibbs.py": ["tests/engines/test_papers.py", "tests/statistical/test_exact.py"],
-    "engines/laplace.py": ["tests/engines/test_laplace.py"],
+    "engines/laplace.py": ["tests/engines/test_laplace.py", "tests/likelihoods/test_squared_hinge.py"],
     "engines/margin/interior.py": ["tests/engines/margin"],
-    "grams/dense.py": ["tests/grams", "tests/posteriors"],
-    "grams/factor.py": ["tests/grams", "tests/posteriors", "tests/engines/ep"],
-    "grams/cholesky.py": ["tests/grams"],
-    "posteriors/gaussian.py": ["tests/posteriors", "tests/engines/ep"],
+    "grams/dense.py": ["tests/grams/test_dense.py", "tests/grams", "tests/posteriors"],
+    "grams/_dense_gaussian.py": ["tests/posteriors/test_gaussian.py", "tests/grams", "tests/posteriors"],
+    "grams/factor.py": [
+        "tests/grams/test_coordinates.py",
+        "tests/grams",
+        "tests/posteriors",
+        "tests/engines/ep",
+    ],
+    "grams/cholesky.py": ["tests/grams/test_views.py", "tests/grams"],
+    "posteriors/gaussian.py": [
+        "tests/posteriors/test_gaussian.py",
+        "tests/posteriors",
+        "tests/grams/test_views.py",
+        "tests/engines/test_laplace.py",
+        "tests/engines/ep",
+    ],
     "posteriors/drawn.py": ["tests/posteriors", "tests/test_readouts.py"],
-    "bounds/pac_bayes.py": ["tests/bounds"],
-    "bounds/relative_entropy.py": ["tests/bounds"],
-    "bounds/held_out.py": ["tests/bounds"],
-    "bounds/version_space.py": ["tests/bounds"],
-    "tuning/climb.py": ["tests/tuning"],
-    "tuning/stacking.py": ["tests/tuning"],
-    "tuning/calibration.py": ["tests/tuning"],
-    "tuning/priors.py": ["tests/tuning"],
-    "uses/rejection/thresholds.py": ["tests/uses/rejection"],
+    "bounds/pac_bayes.py": ["tests/bounds/test_pac_bayes.py", "tests/bounds"],
+    "bounds/relative_entropy.py": ["tests/bounds/test_relative_entropy.py", "tests/bounds"],
+    "bounds/held_out.py": ["tests/bounds/test_held_out.py", "tests/bounds"],
+    "bounds/version_space.py": ["tests/bounds/test_volume_bounds.py", "tests/bounds"],
+    "tuning/climb.py": ["tests/tuning/test_tuning.py", "tests/tuning"],
+    "tuning/stacking.py": ["tests/tuning/test_stacking.py", "tests/tuning"],
+    "tuning/calibration.py": ["tests/tuning/test_power.py", "tests/tuning"],
+    "tuning/priors.py": ["tests/tuning/test_priors.py", "tests/tuning"],
+    "uses/rejection/thresholds.py": ["tests/uses/rejection/test_thresholds.py", "tests/uses/rejection"],
     "uses/metrics.py": ["tests/uses/test_metrics.py"],
-    "estimators/_validation.py": ["tests/estimators/test_one_sentence.py", "tests/estimators/test_weights.py"],
+    "estimators/_validation.py": [
+        "tests/estimators/test_one_sentence.py",
+        "tests/estimators/test_weights.py",
+        "tests/estimators/test_streaming.py",
+    ],
 }
 OTHER = {
     ast.Lt: ast.GtE,
@@ -73,20 +111,31 @@ OTHER = {
     ast.Or: ast.And,
 }
 TWINS = {"maximum": "minimum", "minimum": "maximum", "max": "min", "min": "max", "any": "all", "all": "any"}
-SLOWEST = 600  # seconds after which a mutant has hung its test
+PATIENCE = 5, 60.0  # times the seconds that a test took before, and the least: then a mutant has hung it
+ENOUGH = 100.0  # processor seconds of tests on one mutant, the quickest first: what they did not notice has survived
+SLOWEST = 1200  # seconds after which it sleeps
+GOAL = 0.95
+MEMORY = 8 * 2**30
+TOOLS = ("pytest", "_pytest.doctest", "hypothesis", "pandas")  # what tests import
 
 
 class Mutant(NamedTuple):
     """One wrong change."""
 
     module: str
+    function: str
     line: int
     before: str
     after: str
-    source: str
+    place: int  # among all of its module
+
+    @property
+    def name(self) -> str:
+        """The same wherever its function stands in the module."""
+        return f"{self.module} {self.function}: {self.before}  ->  {self.after}"
 
     def __str__(self) -> str:
-        return f"{self.module}:{self.line}: {self.before}  ->  {self.after}"
+        return f"{self.module}:{self.line} {self.function}: {self.before}  ->  {self.after}"
 
 
 def places(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
@@ -151,20 +200,28 @@ class _Replace(ast.NodeTransformer):
 
 def mutants_of(module: str) -> list[Mutant]:
     """All of a module, in the order of its lines."""
-    text = (PACKAGE / module).read_text(encoding="utf-8")
-    count = len(list(places(ast.parse(text))))
+    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+    skipped = _skipped(tree)
     found = []
-    for k in range(count):
-        tree = ast.parse(text)
-        skipped = _skipped(tree)
-        node, what = list(places(tree))[k]
-        if id(node) in skipped:
-            continue
-        before = ast.unparse(node)
-        new = _turn(copy.copy(node), what)
-        tree = ast.fix_missing_locations(_Replace(node, new).visit(tree))
-        found.append(Mutant(module, node.lineno, before, ast.unparse(new), ast.unparse(tree)))
+    for place, (node, what) in enumerate(places(tree)):
+        if id(node) not in skipped:
+            words = ast.unparse(node), ast.unparse(_turn(copy.copy(node), what))
+            found.append(Mutant(module, _function_around(tree, node.lineno), node.lineno, *words, place))
     return sorted(found, key=lambda one: one.line)
+
+
+def source_of(one: Mutant) -> str:
+    """Its module with the change."""
+    tree = ast.parse((PACKAGE / one.module).read_text(encoding="utf-8"))
+    node, what = list(places(tree))[one.place]
+    return ast.unparse(ast.fix_missing_locations(_Replace(node, _turn(copy.copy(node), what)).visit(tree)))
+
+
+def _function_around(tree: ast.Module, line: int) -> str:
+    """The innermost that has the line."""
+    around = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    inner = [node for node in around if node.lineno <= line <= (node.end_lineno or 0)]
+    return max(inner, key=lambda node: node.lineno).name if inner else "(module)"
 
 
 def chosen(modules: list[str], number: int, seed: int) -> list[Mutant]:
@@ -181,15 +238,103 @@ def _in_turns(lists: list[list[Mutant]]) -> Iterator[list[Mutant]]:
         yield [one[k] for one in lists if k < len(one)]
 
 
-def fails(tests: list[str], folder: Path) -> bool:
-    """Whether the tests fail on the package in a folder."""
-    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]
+class Ending(NamedTuple):
+    """How tests ended on one state of the package: the code, and the test that failed."""
+
+    failed: bool
+    killer: str = ""
+
+
+class _Quickest:
+    """Plugin: tests in the order of the seconds they took before; one that takes far longer ends the process."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds, self.killer, self.enough = seconds, "", False
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items.sort(key=lambda item: self.seconds.get(item.nodeid, 0.5))
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        signal.setitimer(signal.ITIMER_PROF, max(PATIENCE[0] * self.seconds.get(nodeid, 0.0), PATIENCE[1]))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.killer = report.nodeid
+        elif report.when == "call":
+            self.seconds[report.nodeid] = report.duration
+
+    def pytest_runtest_protocol(self, item: Any) -> None:
+        self.enough = time.process_time() > ENOUGH
+        item.session.shouldstop = self.enough
+
+
+def run(tests: list[str], folder: Path, cache: Path) -> Ending:
+    """The tests on the package in a folder, in a process forked for them."""
+    answer = folder / "killer"
+    answer.unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        _be_tested(tests, folder, cache, answer)
+    code = _wait(child)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    return Ending(code != 0, answer.read_text() if answer.exists() else "")
+
+
+def _be_tested(tests: list[str], folder: Path, cache: Path, answer: Path) -> None:
+    """In the forked process: never returns."""
+    said = os.open(folder / "said.txt", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(said, stream)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    importlib.import_module("numba").config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(cache)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(folder))
+    os.chdir(ROOT)
+    timed, code = folder / "seconds.json", 1
     try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=SLOWEST, check=False)
-    except subprocess.TimeoutExpired:
-        return True
-    return done.returncode != 0
+        plugin = _Quickest(json.loads(timed.read_text()) if timed.exists() else {})
+        arguments = ["-x", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *tests]
+        code = int(importlib.import_module("pytest").main(arguments, plugins=[plugin]))
+        code = 0 if plugin.enough and not plugin.killer else code
+        timed.write_text(json.dumps(plugin.seconds), encoding="utf-8")
+        answer.write_text(plugin.killer, encoding="utf-8")
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _wait(child: int) -> int:
+    """How it ended; one that sleeps too long is ended."""
+    end = time.monotonic() + SLOWEST
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.05)
+    os.killpg(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def import_once() -> None:
+    """All that the package and its tests import, but for the package itself, so that forked processes have it."""
+    os.environ |= {"OMP_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    program = f"import sys, bayespoint, bayespoint.engines.billiard, {', '.join(TOOLS)}\nprint(*sys.modules)"
+    there = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    said = subprocess.run([sys.executable, "-c", program], env=there, capture_output=True, text=True, check=True)
+    for name in said.stdout.split():
+        if name.partition(".")[0] not in ("bayespoint", "__main__"):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+
+
+def _is_compiled(module: str) -> bool:
+    return "compiled(" in (PACKAGE / module).read_text(encoding="utf-8")
 
 
 def known_equivalents() -> set[str]:
@@ -205,31 +350,75 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--modules", nargs="+", default=list(CORE))
-    parser.add_argument("--report", type=Path)
+    parser.add_argument("--report", type=Path, default=KEPT / "mutants.json")
+    parser.add_argument("--survivors", action="store_true")
     given = parser.parse_args()
     same = known_equivalents()
-    wanted = [one for one in chosen(given.modules, given.number + len(same), given.seed) if str(one) not in same]
+    wanted = [one for one in chosen(given.modules, given.number + len(same), given.seed) if one.name not in same]
     wanted = wanted[: given.number]
-    survivors: list[Mutant] = []
+    before = len(wanted)  # killed before, and not tried again
+    if given.survivors:
+        survived = json.loads(given.report.read_text(encoding="utf-8"))["failed"]
+        wanted = [one for one in wanted if f"survived: {one}" in survived]
+    before -= len(wanted)
+    import_once()
+    survivors: list[str] = []
+    killers: dict[str, list[str]] = {}  # tests, and the mutants they killed
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
-        copied = Path(name) / "bayespoint"
-        shutil.copytree(PACKAGE, copied)
-        for module in dict.fromkeys(one.module for one in wanted):
-            if fails(CORE[module], Path(name)):
-                sys.exit(f"The tests of {module} fail without any change: mend them first.")
-        for k, one in enumerate(wanted, 1):
-            (copied / one.module).write_text(one.source, encoding="utf-8")
-            killed = fails(CORE[one.module], Path(name))
-            shutil.copy2(PACKAGE / one.module, copied / one.module)
-            survivors += [] if killed else [one]
-            print(f"{k}/{len(wanted)} {'killed  ' if killed else 'SURVIVED'} {one}", flush=True)
+        folder = Path(name)
+        for k, (one, ending) in enumerate(tried(wanted, folder), 1):
+            survivors += [] if ending.failed else [str(one)]
+            if ending.killer:
+                killers.setdefault(ending.killer, []).append(str(one))
+            how = f"killed   {one}  by {ending.killer or 'a hang or an import'}" if ending.failed else f"SURVIVED {one}"
+            print(f"{k}/{len(wanted)} {how}", flush=True)
+            if not given.survivors:
+                _keep(given.report, k, survivors, len(same))
+        survivors += [one for killer in without_change(list(killers), folder) for one in killers[killer]]
+    _keep(given.report, before + len(wanted), survivors, len(same))
     killed = len(wanted) - len(survivors)
     print(f"\n{killed} of {len(wanted)} killed ({killed / len(wanted):.1%}) in {time.monotonic() - begun:.0f} s")
-    if given.report:
-        found = {"mutants": len(wanted), "killed": killed, "survivors": [str(one) for one in survivors]}
-        given.report.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return killed < 0.95 * len(wanted)
+    return killed < GOAL * len(wanted)
+
+
+def tried(wanted: list[Mutant], folder: Path) -> Iterator[tuple[Mutant, Ending]]:
+    """Each mutant and what became of it."""
+    copied, cache = folder / "bayespoint", folder / "compiled"
+    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    for one in wanted:
+        (copied / one.module).write_text(source_of(one), encoding="utf-8")
+        own = folder / "compiled anew"
+        yield one, killed(one, folder, own if _is_compiled(one.module) else cache)
+        shutil.rmtree(own, ignore_errors=True)
+        shutil.copy2(PACKAGE / one.module, copied / one.module)
+
+
+def killed(one: Mutant, folder: Path, cache: Path) -> Ending:
+    """What the first of its tests say, and only if they notice nothing all of them, its own examples included."""
+    tests = CORE[one.module]
+    ending = run(tests[:1], folder, cache)
+    return ending if ending.failed else run([*tests, str(folder / "bayespoint" / one.module)], folder, cache)
+
+
+def without_change(killers: list[str], folder: Path) -> Iterator[str]:
+    """Those of the tests that fail on the package as it is."""
+    while killers and (ending := run(killers, folder, folder / "compiled")).failed:
+        if ending.killer not in killers:
+            sys.exit(
+                f"{(folder / 'said.txt').read_text()}\nThe tests cannot be run without any change: mend them first."
+            )
+        print(f"fails without any change, so what it killed survived: {ending.killer}")
+        killers = [one for one in killers if one != ending.killer]
+        yield ending.killer
+
+
+def _keep(path: Path, number: int, survivors: list[str], equivalent: int) -> None:
+    killed = number - len(survivors)
+    record = Record("Mutants", "one wrong change of a core module at a time; the fast tests must fail", number)
+    record.failed = [f"survived: {one}" for one in survivors]
+    record.figures = {"killed": killed, "share killed": round(killed / number, 4), "known equivalents": equivalent}
+    record.keep(path)
 
 
 if __name__ == "__main__":
