@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--data", default="usps", choices=["usps", "digits"])
     parser.add_argument("--noise", type=float, default=0.0)
     parser.add_argument("--softness", type=float, default=0.0)
-    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--largest-hopsy", type=int, default=30, help="rows beyond which hopsy is left out")
     options = parser.parse_args()
     likelihood = Choice(options.noise, options.softness)

@@ -90,11 +90,11 @@ def main() -> None:
     every = []
     for name in options.sets.split(","):
         for rate in RATES:
-            start = time.perf_counter()
+            start = time.process_time()
             runs = [one_run(name, options.rows, rate, options.first + k) for k in range(options.seeds)]
             every += runs
             q = mean_and_error([run["q"] for run in runs])
-            seconds = (time.perf_counter() - start) / len(runs)
+            seconds = (time.process_time() - start) / len(runs)
             print(f"{name:>11s}{rate:7.2f}{q:>16s}{line(runs, rivals)}   {seconds:.1f} s", flush=True)
     print(f"{'all':>11s}{'':23s}{line(every, rivals)}")
 

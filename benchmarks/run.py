@@ -30,6 +30,7 @@ PEERS = [
     "catboost",
     "botorch",
     "hopsy",
+    "tmg-hmc",
     "scikit-activeml",
     "cleanlab",
     "cvxpy",
@@ -101,6 +102,11 @@ def output_of(command: list[str]) -> str:
     return "".join(lines)
 
 
+def _core_seconds() -> float:
+    """Processor time of all scripts so far."""
+    return sum(os.times()[2:4])
+
+
 def main(names: list[str]) -> int:
     unknown = [name for name in names if name not in ALL]
     if unknown:
@@ -109,13 +115,15 @@ def main(names: list[str]) -> int:
     KEPT.mkdir(parents=True, exist_ok=True)
     failed = []
     for name in names or ALL:
-        head = conditions() + "\n\n"
+        head, before = conditions() + "\n\n", _core_seconds()
+        print(f"== {name}", flush=True)
         try:
             text = head + output_of(ALL[name])
         except subprocess.CalledProcessError:
             failed.append(name)
         else:
             (KEPT / f"{name}.txt").write_text(text, encoding="utf-8")
+        print(f"({_core_seconds() - before:.0f} s of a core)", flush=True)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))

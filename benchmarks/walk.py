@@ -3,7 +3,9 @@
     python benchmarks/walk.py [--rows 60] [--short]
 
 Counts functions of bayespoint alone, generators and comprehensions with the function that they stand in; depth is that
-of such functions inside each other. Those that are no more than a property are told apart. Nothing is timed.
+of such functions inside each other. Those that are no more than a property are told apart, and so are ways back: calls
+from one room into another that is already on the way. What a fit passes in any case stands apart from what tuning, the
+hyper-prior, calibration and several kernels add to it. Nothing is timed.
 """
 
 from __future__ import annotations
@@ -27,13 +29,25 @@ from bayespoint import BayesianSVC, BayesPointClassifier
 ROOT = Path(bayespoint.__file__).parent
 PIECES = ("<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 FITS = ["fit", "SVC by its evidence", "first partial_fit", "dask", "certificate"]
+BARE: dict[str, Any] = {"kernel": "rbf", "optimizer": None, "hyper_prior": None, "calibration": None}
+FEATURES: dict[str, dict[str, Any]] = {  # each has what stands above it, and one thing more
+    "any fit": BARE,
+    "kernel by evidence": BARE | {"optimizer": "evidence"},
+    "hyper-prior": BARE | {"optimizer": "evidence", "hyper_prior": "weak"},
+    "calibration": {"kernel": "rbf"},
+    "several kernels": {},
+}
 
 
 class Walk(NamedTuple):
-    """Functions in order of first call, as (module, name), and those inside each other where they went deepest."""
+    """Functions in order of first call, as (module, name), and those inside each other where they went deepest.
+
+    A way back is a caller and what it called in a room that had been left for the caller's.
+    """
 
     functions: list[tuple[str, str]]
     deepest: list[tuple[str, str]]
+    ways_back: list[tuple[tuple[str, str], tuple[str, str]]]
 
     @property
     def depth(self) -> int:
@@ -60,6 +74,11 @@ def place(frame: FrameType) -> tuple[str, str] | None:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts), name
 
 
+def room_of(function: tuple[str, str]) -> str:
+    """The folder that a function lives in, or its file where that has no folder."""
+    return function[0].split(".")[0]
+
+
 def is_property(module: str, name: str) -> bool:
     """Whether a function is the getter of a property."""
     owner, _, attribute = name.rpartition(".")
@@ -72,6 +91,7 @@ def walked(run: Callable[[Any], Any], before: Callable[[], Any] = lambda: None) 
     run(before())
     given = before()
     functions: dict[tuple[str, str], None] = {}
+    ways_back: dict[tuple[tuple[str, str], tuple[str, str]], None] = {}
     stack: list[tuple[str, str]] = []
     deepest: list[tuple[str, str]] = []
 
@@ -82,6 +102,8 @@ def walked(run: Callable[[Any], Any], before: Callable[[], Any] = lambda: None) 
         if event == "return":
             stack.pop()
             return
+        if stack and room_of(found) != room_of(stack[-1]) and room_of(found) in map(room_of, stack):
+            ways_back.setdefault((stack[-1], found))
         stack.append(found)
         deepest = list(stack) if len(stack) > len(deepest) else deepest
         functions.setdefault(found)
@@ -91,14 +113,28 @@ def walked(run: Callable[[Any], Any], before: Callable[[], Any] = lambda: None) 
         run(given)
     finally:
         sys.setprofile(None)
-    return Walk(list(functions), deepest)
+    return Walk(list(functions), deepest, list(ways_back))
 
 
-def walks(rows: int) -> dict[str, Walk]:
+def plane(rows: int) -> tuple[Any, Any]:
     """Two classes in the plane that a kernel can tell apart, some rows on the wrong side."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 2))
-    y = (np.square(X).sum(axis=1) + 0.3 * rng.normal(size=rows) > 1.4).astype(int)
+    return X, (np.square(X).sum(axis=1) + 0.3 * rng.normal(size=rows) > 1.4).astype(int)
+
+
+def walks_by_feature(rows: int) -> dict[str, Walk]:
+    """Fits that do one thing more each."""
+    X, y = plane(rows)
+    return {
+        name: walked(lambda model: model.fit(X, y), lambda given=given: BayesPointClassifier(random_state=0, **given))
+        for name, given in FEATURES.items()
+    }
+
+
+def walks(rows: int) -> dict[str, Walk]:
+    """A fit of one kernel, a prediction, and the other kinds of fit."""
+    X, y = plane(rows)
     half = rows // 2
     blocks = da.from_array(X, chunks=(half, -1)), da.from_array(y, chunks=half)
 
@@ -133,6 +169,8 @@ def show(name: str, walk: Walk) -> None:
     for module in walk.modules:
         print(f"  {module}: {', '.join(function for place, function in walk.functions if place == module)}")
     print(f"  deepest: {' > '.join(function for _, function in walk.deepest)}")
+    for caller, called in walk.ways_back:
+        print(f"  way back: {'.'.join(caller)} > {'.'.join(called)}")
 
 
 def main() -> None:
@@ -142,9 +180,18 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     found = walks(options.rows)
-    print(f"{'walk':22s} functions  properties  modules  depth")
+    print(f"{'walk':22s} functions  properties  modules  depth  ways back")
     for name, walk in found.items():
-        print(f"{name:22s} {len(walk.functions):9d} {walk.properties:11d} {len(walk.modules):8d} {walk.depth:6d}")
+        counts = f"{len(walk.functions):9d} {walk.properties:11d} {len(walk.modules):8d} {walk.depth:6d}"
+        print(f"{name:22s} {counts} {len(walk.ways_back):10d}")
+    passed: set[tuple[str, str]] = set()
+    print("\nWhat a fit of rows at hand passes, by what it is asked to do; each has what stands above it")
+    for name, walk in walks_by_feature(options.rows).items():
+        more = [function for function in walk.functions if function not in passed]
+        passed |= set(more)
+        print(f"{name:22s} {len(walk.functions):9d} {f'+{len(more)}':>11s} {len(walk.modules):8d} {walk.depth:6d}")
+        if name != "any fit" and not options.short:
+            print(f"  {', '.join(function for _, function in more)}")
     shared = set.intersection(*(set(found[name].functions) for name in FITS))
     print(f"\n{len(shared)} functions are common to the {len(FITS)} kinds of fit; of a plain fit")
     plain = set(found["fit"].functions)

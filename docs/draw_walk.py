@@ -40,7 +40,7 @@ PREDICTION = [
     (2, "grams.views.whole", "Exact.new", "view.new(kernel): NewPoints"),
     (3, "kernels.values", "kernel_values", "kernel_values"),
     (2, "posteriors.gaussian", "GaussianPosterior.at", "posterior.at(new)"),
-    (3, "grams.dense", "DenseGaussian.at", "mean and variance of the latents"),
+    (3, "grams._dense_gaussian", "DenseGaussian.at", "mean and variance of the latents"),
     (1, "likelihoods.step", "Step.log_probability", "likelihood.log_probability"),
 ]
 

@@ -69,13 +69,24 @@ def test_the_walk_sees_what_is_called(walks):
 
 
 def test_the_walk_of_a_fit_is_short_and_leads_down(walks):
-    assert len(walks["fit"].functions) <= 140
-    assert len(walks["predict_proba"].functions) <= 42
-    assert walks["fit"].depth <= 16
+    assert len(walks["fit"].functions) <= 123
+    assert len(walks["predict_proba"].functions) <= 36
+    assert walks["fit"].depth <= 15
     for name, walk in walks.items():
-        assert walk.depth <= 18, name
+        assert walk.depth <= 17, name
         levels = [LEVEL[module.split(".")[0]] for module, _ in walk.deepest if not module.startswith("_core")]
         assert levels == sorted(levels, reverse=True), name
+        assert len(walk.ways_back) <= (2 if name == "dask" else 0), name
+
+
+def test_what_a_fit_is_asked_to_do_adds_to_its_walk():
+    found = loaded(PATH.parent / "walk.py").walks_by_feature(30)
+    any_fit, by_evidence, hyper_prior, calibration, several = (set(walk.functions) for walk in found.values())
+    assert len(any_fit) <= 100
+    assert ("tuning.climb", "maximise_evidence") in by_evidence - any_fit
+    assert {module for module, _ in hyper_prior - by_evidence} == {"tuning.priors"}
+    assert {module for module, _ in calibration - hyper_prior} == {"tuning.calibration"}
+    assert ("tuning.stacking", "stacking_weights") in several - calibration
 
 
 FURTHER = ["first partial_fit", "next partial_fit", "dask", "certificate"]

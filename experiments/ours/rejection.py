@@ -1,31 +1,34 @@
-"""Rejection with a guarantee: how many rows are accepted, with and without a pilot.
+"""Rejection with a guarantee: how many rows are accepted, by default and with a second opinion.
 
 The error of accepted rows is to be at most half the error of all rows, with probability 95 %. Each draw takes 400 rows
 of a set, fits a cheap classifier (logistic regression on 150 random kernel features) on a half, sets the threshold on
-the other, and is judged by all rows that are left. "three starts" is the rule without a pilot; "pilot" tests many
-thresholds at once where five-fold cross-validation of the training half expects the right one; "truth" is told by the
-rows that are left where it lies, the most that a better pilot could gain. The rule was chosen by banana, waveform and
-online-shoppers; the other three sets only report.
+the other, and is judged by all rows that are left. "three starts" is the rule without a pilot and with one turn, by the
+class probabilities; "two turns" the default, which tests many thresholds at once where five-fold cross-validation of
+the training half expects the right one, and lets the halves change places; "second opinion" the same with the mean of
+the classifier's probability and that of a Bayes point machine of the same kernel. Its amplitude was chosen by twelve
+draws of banana, with a look at four of usps; ten neighbours as the second opinion, chosen on banana and waveform, had
+been given up after a look at online-shoppers, telco-churn and usps. So mnist alone was not looked at before.
 """
 
 from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.decomposition import PCA
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import tables
-from bayespoint import RejectingClassifier
+from bayespoint import BayesPointClassifier, RejectingClassifier
 from bayespoint.exceptions import InferenceWarning
-from bayespoint.uses import threshold_for_risk
 from datasets import load_arrays
 from findings import Findings, Number, Statement
 from sizes import Size
@@ -33,10 +36,13 @@ from sizes import Size
 DATA = ("banana", "waveform", "online-shoppers", "telco-churn", "usps", "mnist")
 MINUTES = 8
 REASONS = {
-    "accepts*": "with 200 calibration rows a plan that is told the truth gains about as little (the figure beside it).",
+    "accepts*": "with 200 calibration rows few errors can be allowed; in an earlier run with one turn a plan that "
+    "was told where the threshold lies gained 1.09 times.",
+    "promises broken*": "one set of 20 draws: two broken promises have a chance of 26 % at the level that is promised.",
 }
-ROWS, DELTA, SEED = 400, 0.05, 20010101
-RULES = ("three starts", "pilot", "truth")
+ROWS, DRAWS, DELTA, SEED = 400, 20, 0.05, 20010101
+CHOSEN_BY, AMPLITUDE = DATA[:-1], 30.0
+RULES: dict[str, dict[str, Any]] = {"three starts": {"pilot": None, "turns": 1}, "two turns": {}, "second opinion": {}}
 
 
 @lru_cache(maxsize=1)
@@ -53,83 +59,104 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     return pd.get_dummies(X, columns=tables.nominal(X)).fillna(X.median(numeric_only=True)).to_numpy(float), y
 
 
-def classifier(features: int) -> object:
-    width = 0.5 if features == 2 else 0.3 / features
+def width(features: int) -> float:
+    return 0.5 if features == 2 else 0.3 / features
+
+
+def classifier(features: int) -> Any:
     machine = LogisticRegression(C=10.0, max_iter=300)
-    return make_pipeline(StandardScaler(), Nystroem(gamma=width, n_components=150, random_state=0), machine)
+    return make_pipeline(StandardScaler(), Nystroem(gamma=width(features), n_components=150, random_state=0), machine)
 
 
-def measure(name: str, draws: int) -> dict[str, float]:
-    """Coverage, share of draws that accept nothing, and share of broken promises of each rule."""
+def opinion(features: int) -> Any:
+    kernel = AMPLITUDE * RBF((2 * width(features)) ** -0.5)
+    return make_pipeline(StandardScaler(), BayesPointClassifier(kernel, optimizer=None))
+
+
+def rows_of(name: str, index: int) -> tuple[np.ndarray, ...]:
+    """Inputs and labels of one draw, and of all rows that it leaves."""
+    X, y = load(name)
+    here, left = np.split(np.random.default_rng([SEED, index]).permutation(len(y)), [ROWS])
+    return X[here], y[here], X[left], y[left]
+
+
+@lru_cache(maxsize=1)
+def risk_of(name: str) -> float:
+    """Half of the error of all rows, over ten draws."""
+    errors = []
+    for index in range(10):
+        X, y, X_left, y_left = rows_of(name, index)
+        model = classifier(X.shape[1]).fit(X[: ROWS // 2], y[: ROWS // 2])
+        errors.append(np.mean(model.predict(X_left) != y_left))
+    return round(float(np.mean(errors)) / 2, 3)
+
+
+def measure(name: str, index: int) -> dict[str, tuple[float, bool, bool]]:
+    """Of one draw and each rule: share of rows accepted, whether that is none, whether the promise is broken."""
     warnings.simplefilter("ignore", InferenceWarning)
     warnings.filterwarnings("ignore", module="sklearn")
-    X, y = load(name)
-    orders = [np.random.default_rng([SEED, k]).permutation(len(y)) for k in range(draws)]
-    model = classifier(X.shape[1])
-    errors = []
-    for order in orders[:10]:
-        train, test = order[: ROWS // 2], order[ROWS:]
-        errors.append(np.mean(model.fit(X[train], y[train]).predict(X[test]) != y[test]))
-    risk = round(float(np.mean(errors)) / 2, 3)
-    found: dict[str, list[tuple[float, bool, bool]]] = {rule: [] for rule in RULES}
-    for k, order in enumerate(orders):
-        X_draw, y_draw, X_left, y_left = X[order[:ROWS]], y[order[:ROWS]], X[order[ROWS:]], y[order[ROWS:]]
-        for rule, folds in (("three starts", None), ("pilot", 5)):
-            one = RejectingClassifier(model, risk=risk, delta=DELTA, pilot=folds, random_state=k, reject_label="none")
-            one.fit(X_draw, y_draw)
-            sure, wrong = one.confidence_scores(X_left), one.estimator_.predict(X_left) != y_left
-            found[rule].append(outcome(one.threshold_, sure, wrong, risk))
-        part = np.zeros(ROWS, dtype=bool)  # the calibration rows of that seed
-        part[np.random.default_rng(k).permutation(ROWS)[: ROWS // 2]] = True
-        known = one.estimator_.predict(X_draw[part]) != y_draw[part], one.confidence_scores(X_draw[part])
-        told = threshold_for_risk(*known, risk=risk, delta=DELTA, pilot=(wrong, sure))
-        found["truth"].append(outcome(told.threshold, sure, wrong, risk))
-    means = {rule: np.mean(rows, axis=0) for rule, rows in found.items()}
-    spread = {f"{rule}, se": float(np.std([row[0] for row in rows]) / draws**0.5) for rule, rows in found.items()}
-    names = ("coverage", "nothing", "broken")
-    return {f"{rule}, {what}": float(x) for rule in RULES for what, x in zip(names, means[rule], strict=True)} | {
-        "risk": risk,
-        **spread,
-    }
-
-
-def outcome(threshold: float, sure: np.ndarray, wrong: np.ndarray, risk: float) -> tuple[float, bool, bool]:
-    above = sure > threshold
-    return (
-        float(above.mean()),
-        not np.isfinite(threshold) and threshold > 0,
-        bool(above.any() and wrong[above].mean() > risk),
-    )
+    risk, (X, y, X_left, y_left) = risk_of(name), rows_of(name, index)
+    found = {}
+    for rule, options in RULES.items():
+        options = options | ({"confidence": opinion(X.shape[1])} if rule == "second opinion" else {})
+        model = RejectingClassifier(
+            classifier(X.shape[1]), risk=risk, delta=DELTA, random_state=index, reject_label="none", **options
+        ).fit(X, y)
+        above = model.accepts(X_left)
+        wrong = model.estimator_.predict(X_left[above]) != y_left[above] if above.any() else np.zeros(1)
+        found[rule] = float(above.mean()), bool(model.threshold_ == np.inf), bool(wrong.mean() > risk)
+    return found
 
 
 def run(size: Size) -> Findings:
     names = size.pick(DATA, ("banana",))
-    draws = size.pick(60, 2)
-    found = dict(zip(names, size.map(measure, [(name, draws) for name in names]), strict=True))
+    draws = size.pick(DRAWS, 2)
+    tasks = [(name, index) for name in names for index in range(draws)]
+    values = dict(zip(tasks, size.map(measure, tasks), strict=True))
+    found = {name: summary([values[name, index] for index in range(draws)]) for name in names}
     figures: list[Number | Statement] = []
     for name, one in found.items():
         for rule in RULES:
-            what = f"{name}, risk {one['risk']}, coverage, {rule}"
+            what = f"{name}, risk {risk_of(name)}, coverage, {rule}"
             figures.append(Number(what, one[f"{rule}, coverage"], se=one[f"{rule}, se"]))
-
-    def mean(what: str) -> float:
-        return float(np.mean([one[what] for one in found.values()]))
-
-    gain = mean("pilot, coverage") / mean("three starts, coverage")
-    told = mean("truth, coverage") / mean("three starts, coverage")
-    text = f"{gain:.2f} times in the mean; {told:.2f} if the truth were told"
-    figures.append(
-        Statement("accepts more rows with the pilot", "1.25 times as many were hoped for", text, gain >= 1.25)
-    )
-    nothing = [mean(f"{rule}, nothing") for rule in RULES]
-    text = f"{nothing[0]:.3f} without, {nothing[1]:.3f} with; {nothing[2]:.3f} if the truth were told"
-    claim = "half as often was hoped for"
-    figures.append(Statement("accepts nothing", claim, text, nothing[1] <= nothing[0] / 2))
-    broken = [mean(f"{rule}, broken") for rule in RULES]
-    text = f"{broken[0]:.3f} without, {broken[1]:.3f} with"
-    figures.append(Statement("promises broken", "at most 0.05", text, broken[1] <= DELTA))
-    conditions = {"rows": ROWS, "draws of each set": draws, "delta": DELTA, "chosen with": "all six sets in view"}
+    figures += statements(found, "of all sets")
+    others = {name: one for name, one in found.items() if name not in CHOSEN_BY}
+    figures += statements(others or found, "of the sets that nothing was chosen by")
+    conditions = {"rows": ROWS, "draws of each set": draws, "delta": DELTA, "chosen by": ", ".join(CHOSEN_BY)}
     return Findings(figures, draw(found), seed=SEED, conditions=conditions, details=found)
+
+
+def summary(rows: list[dict[str, tuple[float, bool, bool]]]) -> dict[str, float]:
+    """Means over draws, and the standard error of the coverage."""
+    means = {}
+    for rule in RULES:
+        outcomes = np.array([row[rule] for row in rows], dtype=float)
+        for what, value in zip(("coverage", "nothing", "broken"), outcomes.mean(axis=0), strict=True):
+            means[f"{rule}, {what}"] = float(value)
+        means[f"{rule}, se"] = float(outcomes[:, 0].std() / len(rows) ** 0.5)
+    return means
+
+
+def statements(found: dict[str, dict[str, float]], which: str) -> list[Statement]:
+    def means(what: str) -> list[float]:
+        return [float(np.mean([one[f"{rule}, {what}"] for one in found.values()])) for rule in RULES]
+
+    def told(values: list[float]) -> str:
+        return ", ".join(f"{value:.3f} ({rule})" for rule, value in zip(RULES, values, strict=True))
+
+    covered, nothing, broken = (means(what) for what in ("coverage", "nothing", "broken"))
+    gains = "; ".join(f"{one / covered[0]:.2f} times ({rule})" for rule, one in zip(RULES, covered, strict=True))
+    half = "half as often with a second opinion was hoped for"
+    return [
+        Statement(
+            f"accepts more rows, {which}",
+            "1.25 times as many with a second opinion were hoped for",
+            f"{told(covered)}: {gains}",
+            covered[-1] >= 1.25 * covered[0],
+        ),
+        Statement(f"accepts nothing, {which}", half, told(nothing), nothing[-1] <= nothing[0] / 2),
+        Statement(f"promises broken, {which}", "at most 0.05", told(broken), max(broken) <= DELTA),
+    ]
 
 
 def draw(found: dict[str, dict[str, float]]) -> Figure:
