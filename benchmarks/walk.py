@@ -14,9 +14,9 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import dask
@@ -65,11 +65,12 @@ class Walk(NamedTuple):
         return sum(is_property(*function) for function in self.functions)
 
 
-def place(frame: FrameType) -> tuple[str, str] | None:
+@cache
+def place(code: CodeType) -> tuple[str, str] | None:
     """Module and name of a function of the package; None for others, and for pieces of functions."""
-    path = Path(frame.f_code.co_filename)
-    name = frame.f_code.co_qualname.replace(".<locals>", "")
-    if not path.is_relative_to(ROOT) or frame.f_code.co_name in PIECES:
+    path = Path(code.co_filename)
+    name = code.co_qualname.replace(".<locals>", "")
+    if not path.is_relative_to(ROOT) or code.co_name in PIECES:
         return None
     return ".".join(path.relative_to(ROOT).with_suffix("").parts), name
 
@@ -97,7 +98,7 @@ def walked(run: Callable[[Any], Any], before: Callable[[], Any] = lambda: None) 
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         nonlocal deepest
-        if event not in ("call", "return") or (found := place(frame)) is None:
+        if event not in ("call", "return") or (found := place(frame.f_code)) is None:
             return
         if event == "return":
             stack.pop()

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -86,15 +87,24 @@ def code_of(path: Path, seen: set[Path]) -> list[str]:
     """The code of a file and of the modules beside it that it imports, without what changes no figure."""
     seen.add(path)
     code = []
-    for node in ast.parse(path.read_text(encoding="utf-8")).body[1:]:  # the first is the docstring
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if not (isinstance(target, ast.Name) and target.id in ("MINUTES", "REASONS")):
-            code.append(ast.dump(node))
-        for name in imported(node):
+    for line, names in lines_of(path.read_text(encoding="utf-8")):
+        code.append(line)
+        for name in names:
             other = HERE.joinpath(*name.split(".")).with_suffix(".py")
             if name not in PLUMBING and other.is_file() and other not in seen:
                 code += code_of(other, seen)
     return code
+
+
+@cache
+def lines_of(text: str) -> list[tuple[str, list[str]]]:
+    """The statements of a file and the modules that each may import; many experiments share a file."""
+    found = []
+    for node in ast.parse(text).body[1:]:  # the first is the docstring
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        silent = isinstance(target, ast.Name) and target.id in ("MINUTES", "REASONS")
+        found.append(("" if silent else ast.dump(node), imported(node)))
+    return found
 
 
 def imported(node: ast.stmt) -> list[str]:

@@ -57,6 +57,7 @@ def walks():
     return loaded(PATH.parent / "walk.py").walks(30)
 
 
+@pytest.mark.xdist_group("walk")
 def test_the_walk_sees_what_is_called(walks):
     assert list(walks) == ["fit", "predict_proba", "SVC by its evidence", *FURTHER]
     for walk in walks.values():
@@ -68,6 +69,7 @@ def test_the_walk_sees_what_is_called(walks):
     assert any(module.startswith("distributed") for module in walks["dask"].modules)
 
 
+@pytest.mark.xdist_group("walk")
 def test_the_walk_of_a_fit_is_short_and_leads_down(walks):
     assert len(walks["fit"].functions) <= 123
     assert len(walks["predict_proba"].functions) <= 36
@@ -92,6 +94,7 @@ def test_what_a_fit_is_asked_to_do_adds_to_its_walk():
 FURTHER = ["first partial_fit", "next partial_fit", "dask", "certificate"]
 
 
+@pytest.mark.xdist_group("walk")
 @pytest.mark.parametrize(("name", "steps"), [("fit", "FIT"), ("predict_proba", "PREDICTION")])
 def test_the_picture_of_the_walk_shows_what_is_called_in_order(walks, name, steps):
     picture = loaded(PATH.parents[1] / "docs" / "draw_walk.py")
@@ -101,6 +104,7 @@ def test_the_picture_of_the_walk_shows_what_is_called_in_order(walks, name, step
     assert f"```text\n{picture.as_text(getattr(picture, steps))}\n```" in page
 
 
+@pytest.mark.xdist_group("walk")
 def test_every_kind_of_fit_goes_the_one_way(walks):
     """The steps of estimators/_fit.py, and one frozen result at the end."""
     for name in ("fit", "SVC by its evidence", "first partial_fit", "dask", "certificate"):

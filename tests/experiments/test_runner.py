@@ -20,7 +20,22 @@ from tables import at_hand
 KEYS = {"what", "ours", "paper", "verdict", "why", "kind"}
 
 
-@pytest.mark.parametrize("experiment", experiments(), ids=lambda one: one.name)
+DEAR = {  # even in their quick size: with the slow tests
+    *("ours/small_tables", "ours/guarantees", "ours/active_learning", "ours/several_classes", "ours/real_data"),
+    *("crammer2009/bounds", "crammer2009/figure2", "graepel2001/figure1", "herbrich1999/mirrored"),
+    *("herbrich2001/figure9", "sollich2002/ten_sets", "sollich2002/evidence_maxima", "sollich2002/figure6"),
+}
+
+
+def test_dear_experiments_are_experiments():
+    assert {one.name for one in experiments()} >= DEAR
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [pytest.param(one, marks=[pytest.mark.slow] if one.name in DEAR else []) for one in experiments()],
+    ids=lambda one: one.name,
+)
 def test_every_experiment_runs_in_its_quick_size(experiment, tmp_path):
     if not at_hand(*experiment.data):
         pytest.skip(f"no data: put {', '.join(experiment.data)} where datasets.py and tables.py look")

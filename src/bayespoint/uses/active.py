@@ -186,7 +186,7 @@ class ActiveLearner:
     >>> from sklearn.datasets import make_moons
     >>> from bayespoint import ActiveLearner, BayesPointClassifier
     >>> X, y = make_moons(300, noise=0.1, random_state=0)
-    >>> learner = ActiveLearner(BayesPointClassifier(), X[:10], y[:10], min_gain=0.05)
+    >>> learner = ActiveLearner(BayesPointClassifier("rbf"), X[:10], y[:10], min_gain=0.05)
     >>> while len(learner.history) < 15 and len(rows := learner.ask(X)):
     ...     learner.tell(X[rows], y[rows])
     >>> bool(learner.model.score(X, y) > 0.9)
