@@ -45,11 +45,12 @@ def test_weights_of_rows_and_classes(rows, rng):
     model = BayesPointClassifier(**settings).fit(*lazy(X, y), sample_weight=weights)
     np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-6)
     balanced = {"kernel": "linear", "optimizer": None, "class_weight": "balanced"}
-    np.testing.assert_allclose(
-        BayesPointClassifier(**balanced).fit(*lazy(X, y)).predict_proba(X),
-        BayesPointClassifier(**balanced).fit(X, y).predict_proba(X),
-        atol=1e-6,
-    )
+    for own in (None, np.where(y == "yes", 3.0, 1.0)):
+        np.testing.assert_allclose(
+            BayesPointClassifier(**balanced).fit(*lazy(X, y), sample_weight=own).predict_proba(X),
+            BayesPointClassifier(**balanced).fit(X, y, sample_weight=own).predict_proba(X),
+            atol=1e-5,
+        )
 
 
 def test_landmarks_and_kernel_from_a_sample(rng):
@@ -74,6 +75,29 @@ def test_data_frames_of_several_classes_go_on_as_a_stream(rows):
     )
     np.testing.assert_array_equal(model.feature_names_in_, list("abcd"))
     assert model.partial_fit(frame[list("abcd")][:50], y[:50]).n_seen_ == 1550
+
+
+@pytest.mark.parametrize("kind", ["text", "truth", "whole numbers", "unlike blocks"])
+def test_nominal_columns_are_as_in_a_table_at_hand(rng, kind):
+    names = rng.integers(0, 4, 600)
+    column = {"text": np.array(list("abcd"))[names], "truth": names > 1}.get(kind, 10 * names)
+    frame = pd.DataFrame({"size": rng.standard_normal(600), "kind": column})
+    y = frame["size"].to_numpy() + np.where(names % 3 == 0, 2.0, -2.0) > 0
+    collection = dd.from_pandas(frame, npartitions=3)
+    if kind in ("whole numbers", "unlike blocks"):
+        frame["kind"] = frame["kind"].astype("category")
+        collection = dd.from_pandas(frame, npartitions=3)
+    if kind == "unlike blocks":  # each knows only the categories that it has
+        collection = collection.map_partitions(
+            lambda part: part.assign(kind=part["kind"].astype(int).astype("category"))
+        )
+    whole = BayesPointClassifier(None, optimizer=None).fit(frame, y)
+    model = BayesPointClassifier(None, optimizer=None).fit(collection, y)
+    np.testing.assert_allclose(model.predict_proba(frame), whole.predict_proba(frame), atol=0.02)
+    with pytest.raises(ValueError, match="nominal columns"):
+        model.predict(frame.to_numpy())
+    more = model.predict_proba(frame)
+    np.testing.assert_allclose(model.partial_fit(frame[:5], y[:5]).predict_proba(frame), more, atol=0.1)
 
 
 def test_a_sample_is_a_fair_one(rng):

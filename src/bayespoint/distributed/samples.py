@@ -15,7 +15,7 @@ __all__ = ["Sample", "gather_sample"]
 
 
 class Sample(NamedTuple):
-    """Some rows with their labels and weights; all labels of all rows, and how many rows have each.
+    """Some rows with their labels and weights; all labels of all rows, how many rows have each, and what these weigh.
 
     Examples
     --------
@@ -29,6 +29,7 @@ class Sample(NamedTuple):
     weights: Any
     classes: Any
     counts: Any
+    totals: Any = None
 
 
 def gather_sample(X: Any, y: Any, size: int, *, seed: int = 0, sample_weight: Any = None) -> Sample:
@@ -76,9 +77,10 @@ def gather_sample(X: Any, y: Any, size: int, *, seed: int = 0, sample_weight: An
     picked = [part.rows[chosen[a:b]] for part, a, b in zip(parts, ends[:-1], ends[1:], strict=True)]
     weights = None if sample_weight is None else np.concatenate([part.weights for part in parts])[chosen]
     classes, where = np.unique(np.concatenate([part.classes for part in parts]), return_inverse=True)
-    counts = np.zeros(len(classes), dtype=np.int64)
+    counts, totals = np.zeros(len(classes), dtype=np.int64), np.zeros(len(classes))
     np.add.at(counts, where, np.concatenate([part.counts for part in parts]))
-    return Sample(_stack(picked), every[chosen], weights, classes, counts)
+    np.add.at(totals, where, np.concatenate([part.totals for part in parts]))
+    return Sample(_stack(picked), every[chosen], weights, classes, counts, totals)
 
 
 class _Look(NamedTuple):
@@ -88,6 +90,7 @@ class _Look(NamedTuple):
     weights: Any
     classes: Any
     counts: Any
+    totals: Any
 
 
 def _look(block: Any, labels: Any, weights: Any, size: int, seed: list[int]) -> _Look:
@@ -96,19 +99,23 @@ def _look(block: Any, labels: Any, weights: Any, size: int, seed: list[int]) -> 
     weights = None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
     live = np.arange(len(labels)) if weights is None else np.flatnonzero(weights)
     keys = np.random.default_rng(seed).random(len(live))
-    classes, first, counts = np.unique(labels[live], return_index=True, return_counts=True)
+    classes, first, codes, counts = np.unique(labels[live], return_index=True, return_inverse=True, return_counts=True)
+    totals = np.bincount(codes, None if weights is None else weights[live], len(classes))
     taken = np.sort(np.argsort(keys)[:size])
     spare = np.setdiff1d(first, taken)  # a row of each class, if no other is there
     keys[spare] = np.inf
     taken = np.union1d(taken, spare)
     rows = live[taken]
     inputs = block.iloc[rows] if hasattr(block, "iloc") else block[rows]
-    return _Look(keys[taken], inputs, labels[rows], None if weights is None else weights[rows], classes, counts)
+    own = None if weights is None else weights[rows]
+    return _Look(keys[taken], inputs, labels[rows], own, classes, counts, totals)
 
 
 def _stack(parts: list[Any]) -> Any:
     if hasattr(parts[0], "iloc"):
-        return import_module("pandas").concat(parts)
+        frame = import_module("pandas").concat(parts)  # forgets that columns hold categories, if blocks differ in them
+        names = [name for name, kind in parts[0].dtypes.items() if hasattr(kind, "categories")]
+        return frame.astype(dict.fromkeys(names, "category"))
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)

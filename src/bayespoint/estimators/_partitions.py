@@ -19,6 +19,7 @@ from ._callbacks import fit_progress
 from ._fit import Recipe, choose, prepare
 from ._fitted import Fitted
 from ._streaming import batch_points, most_landmarks
+from ._tables import Table
 from ._validation import check_training_set, signs_of
 
 __all__ = ["fit_partitions", "is_dask"]
@@ -57,14 +58,14 @@ def fit_partitions(estimator: Any, recipe: Recipe, X: Any, y: Any, sample_weight
     parts = dask_partitions(
         X,
         y,
-        features=_Features(model.kernel, view.over(view.X[:0]), recipe.takes_gaps),
+        features=_Features(model.kernel, view.over(view.X[:0]), recipe.takes_gaps, sample.table),
         targets=_Targets(found.classes),
         sample_weight=sample_weight,
-        weigh=_class_weights(estimator.class_weight, found.classes, found.counts),
+        weigh=_class_weights(estimator.class_weight, found.classes, found.totals),
     )
     settings = PartitionedEP(tolerance=engine.tolerance, memory=engine.memory, n_jobs=recipe.n_jobs)
     best = Candidate.of(model, settings.infer(parts, model.likelihood), view)
-    return Fitted.of(best, ready.points, found.classes, class_count=found.counts)
+    return Fitted.of(best, ready.points, found.classes, class_count=found.counts, table=sample.table)
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,10 @@ class _Features:
     kernel: Kernel
     view: Linear | Range | Landmarks
     takes_gaps: bool
+    table: Table | None  # what nominal columns held in the sample
 
     def __call__(self, block: Any) -> LowRank:
+        block = block if self.table is None else self.table.numbers(block)
         rows = np.ascontiguousarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
         if (np.isinf(rows) if self.takes_gaps else ~np.isfinite(rows)).any():
             raise ValueError("X has NaN or infinite entries in some block: drop or impute these rows first.")
@@ -105,11 +108,11 @@ class _Weigh:
         return weights
 
 
-def _class_weights(class_weight: Any, classes: Any, counts: Any) -> _Weigh | None:
+def _class_weights(class_weight: Any, classes: Any, totals: Any) -> _Weigh | None:
     if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
-        weights = counts.sum() / (len(classes) * counts)
+        weights = totals.sum() / (len(classes) * totals)
     else:
         weights = compute_class_weight(class_weight, classes=classes, y=classes)
     return _Weigh(classes, np.asarray(weights, dtype=np.float64))
