@@ -117,6 +117,17 @@ def test_kernels_are_tasks_of_known_number_with_iterations_below(whole):
 
 
 @needs_callbacks
+def test_classes_as_one_problem_can_be_watched_while_each_is_still_against_the_rest(rng):
+    X = rng.standard_normal((60, 2))
+    y = np.arange(60) % 6  # more classes than go ahead
+    X[:, 0] += y
+    model = BayesPointClassifier(decision="joint", random_state=0)
+    model.set_callbacks(notes := Notes(at="")).fit(X, y)
+    assert {one.shape for one in notes.proba} == {(60, 6)}
+    np.testing.assert_allclose(notes.proba[-1], model.predict_proba(X))
+
+
+@needs_callbacks
 def test_a_kernel_that_ends_tells_what_it_found(table, whole):
     model, notes = whole
     assert all({"kernel", "iteration", "log_evidence", "loo_log_loss"} <= set(one) for one in notes.ended)

@@ -287,6 +287,9 @@ def infer_posteriors(
 def of_all_classes(recipe: Recipe, ready: Prepared, best: Candidate) -> Candidate:
     """The same for all classes, roughly, where a search ended while some of them chose the hyper-parameters."""
     data = ready.data
+    if best.posteriors[0].problem.n_classes is None:  # perhaps on the way to all of them as one problem
+        data = data._replace(jointly=False)
+        ready = ready._replace(data=data)
     if len(best.posteriors) == len(data.targets):
         return best
     if best.posteriors[0].problem.size < len(data.y):
