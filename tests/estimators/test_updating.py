@@ -1,5 +1,7 @@
 """A row that is added is as good as a row that was there."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -97,6 +99,18 @@ def test_several_classes(rng):
     some = BayesPointClassifier(RBF(1.0), optimizer=None).fit(X[:95], y[:95])
     more, whole = updated(some, X[95:], y[95:]), BayesPointClassifier(RBF(1.0), optimizer=None).fit(X, y)
     np.testing.assert_allclose(more.predict_proba(X), whole.predict_proba(X), atol=1e-5)
+
+
+def test_the_power_stays_where_rows_of_weight_zero_leave_no_way_to_fit_it_again(rng):
+    X = rng.standard_normal((150, 2))
+    y = np.argmax(np.c_[X, -X.sum(axis=1)], axis=1)
+    weights = np.ones(150)
+    weights[0] = 0
+    model = BayesPointClassifier("rbf", optimizer=None).fit(X, y, sample_weight=weights)
+    model._become(replace(model.fitted_, power=1.5))
+    more = updated(model, X[:1], y[:1])
+    assert more.calibration_ == model.calibration_
+    np.testing.assert_allclose(more.predict_proba(X[5:9]), model.predict_proba(X[5:9]), atol=0.01)
 
 
 @pytest.mark.parametrize("engine", ["ep", "elliptical-slice"])
