@@ -247,6 +247,15 @@ def test_weights_of_classes_count_in_every_batch(rng):
     assert np.abs(weighted.predict_proba(X) - plain.predict_proba(X)).max() > 0.01
 
 
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("kernel", ["linear", "auto"])
+def test_a_first_batch_of_fewer_rows_than_columns_does_not_say_where_functions_live(kernel, size, rng):
+    X = rng.standard_normal((120, 5))
+    y = X @ [3.0, -2.0, 0.0, 0.0, 0.0] > 0
+    rows = sparse.csr_array(X) if kernel == "auto" else X
+    assert streamed(BayesPointClassifier(kernel), rows, y, 120 // size).score(rows, y) > 0.9
+
+
 # -- the noise level along the stream --------------------------------------------------------------------------------
 
 

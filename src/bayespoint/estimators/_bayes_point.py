@@ -337,7 +337,7 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         >>> bool(model.predict([[1.0, -1.0, 0.0]])[0])
         True
         """
-        recipe = self._recipe()
+        recipe = replace(self._recipe(), model=partial(first_model, self, is_all=False))
         if not isinstance(forgetting, Real) or not 0 < float(forgetting) <= 1:
             raise InvalidProblemError(f"forgetting must be a share above 0 and at most 1, got {forgetting!r}.")
         with restore_on_failure(self):

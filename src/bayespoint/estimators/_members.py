@@ -23,12 +23,15 @@ from ._validation import TrainingSet
 __all__ = ["first_model", "mixed_models", "mixed_scores"]
 
 
-def first_model(estimator: Any, data: TrainingSet) -> Model:
-    """Constructor arguments as a kernel with bias, a likelihood, and what is free in it."""
+def first_model(estimator: Any, data: TrainingSet, *, is_all: bool = True) -> Model:
+    """Constructor arguments as a kernel with bias, a likelihood, and what is free in it.
+
+    Directions are those of rows: a first batch, which is not all there is, has none to offer.
+    """
     is_auto, engine = is_named(estimator.kernel, "auto"), engine_of(estimator)
     is_linear = is_named(estimator.kernel, "linear") or (is_auto and sparse.issparse(data.X))
     has_prior = estimator.optimizer is not None and estimator.hyper_prior is not None
-    if is_linear and has_prior and is_wide(data.X) and not (engine is not None and engine.wants_rows):
+    if is_all and is_linear and has_prior and is_wide(data.X) and not (engine is not None and engine.wants_rows):
         kernel = wide_kernels(Directions(data.X, weights=data.sample_weight))["linear"]  # of so many, a prior by them
     else:
         nominal = () if data.table is None else data.table.nominal
