@@ -271,6 +271,17 @@ def test_the_noise_level_is_learned_along_the_stream(flipped, rng):
     np.testing.assert_allclose(model.predict_proba(X), known.predict_proba(X), atol=0.05)
 
 
+@pytest.mark.parametrize("size", [1, 5])
+@pytest.mark.parametrize(("flipped", "spread"), [(0.0, 1.5), (0.15, 0.0)])
+def test_the_noise_level_does_not_depend_on_how_small_batches_are(size, flipped, spread, rng):
+    """Each batch by itself knows extremes alone: no label flipped, or all of them."""
+    X = rng.standard_normal((500, 2))
+    y = ((X @ [3.0, -2.0] + spread * rng.standard_normal(500) > 0) ^ (rng.random(500) < flipped)).astype(int)
+    model = streamed(BayesPointClassifier("linear", noise="evidence"), X, y, 500 // size)
+    assert model.likelihood_.noise == pytest.approx(flipped, abs=0.08)
+    assert model.posterior_.problem.likelihood.noise == model.likelihood_.noise
+
+
 def test_a_noise_level_from_a_fit_is_learned_on(rng):
     X = rng.standard_normal((2000, 3))
     y = ((X @ [3.0, -3.0, 1.0] > 0) ^ (rng.random(2000) < 0.15)).astype(int)

@@ -30,6 +30,7 @@ __all__ = ["batch_points", "can_stream", "learn_batch", "most_landmarks"]
 _LANDMARKS = 500  # of a stream, if nobody says otherwise
 _TURNS = 5  # of a batch, at the most, until its noise level stands
 _STANDS = 0.02  # share of itself by which it may still move
+_FEW = 50  # labels that a batch is filled up to, for its noise level
 _LONG = 100  # rows after which a stream should have shown more than one class
 
 
@@ -89,40 +90,49 @@ def _infer(recipe: Recipe, stream: _Stream, grams: list[Any], data: TrainingSet,
     """The posteriors of a batch, and where the noise level is free that level, learned along the stream.
 
     It is the mean of the levels at which the left-out labels of each batch so far were likeliest, this batch with its
-    `share`. A batch is taken again at another level until that stands, the first one several times, later ones seldom.
+    `share`. Few labels know extremes alone, whose mean is no level: a small batch is filled up by labels as they were
+    so far, and what it then moves counts as much more. A batch is taken again at another level until that stands, the
+    first one several times, later ones seldom.
     """
     assert recipe.partitions is not None  # else there is no partial_fit
-    model = stream.model
+    model, before = stream.model, getattr(stream.model.likelihood, "noise", 0.0)
+    size = max(len(data.y), _FEW)
     for turn in range(_TURNS):
-        problems = [
-            Problem(gram, y, model.likelihood, data.weights, check=False)
-            for gram, y in zip(grams, data.targets, strict=True)
-        ]
-        posteriors = recipe.partitions.infer_all(problems, n_jobs=recipe.n_jobs)
+        posteriors = recipe.partitions.infer_all(_problems(grams, data, model), n_jobs=recipe.n_jobs)
         found = Candidate.of(model, posteriors, view)
         if not model.free or turn == _TURNS - 1:
             break
         upper = np.stack([leave_one_out_probability(posterior) for posterior in posteriors])
         left_out = np.where(np.stack(data.targets) > 0, upper, 1 - upper).ravel()
-        weights = np.tile(np.ones(len(data.y)) if data.sample_weight is None else data.sample_weight, len(problems))
-        now, before = model.likelihood.noise, stream.model.likelihood.noise  # type: ignore[attr-defined]
-        level = before + share * (_likeliest_noise(left_out, now, weights) - before)
-        if abs(level - now) <= _STANDS * now:
-            break
+        own = np.tile(np.ones(len(data.y)) if data.sample_weight is None else data.sample_weight, len(posteriors))
+        now: float = model.likelihood.noise  # type: ignore[attr-defined]
+        found_here = _likeliest_noise(left_out, now, own, before, (size - len(data.y)) * len(posteriors))
+        level = before + min(share * size / len(data.y), 1.0) * (found_here - before)
         model = replace(model, likelihood=replace(model.likelihood, noise=level))  # type: ignore[type-var]
+        if abs(level - now) <= _STANDS * now:  # no matter for this batch, but they add up along the stream
+            pairs = zip(posteriors, _problems(grams, data, model), strict=True)
+            return replace(found, model=model, posteriors=[replace(one, problem=problem) for one, problem in pairs])
     return found
 
 
-def _likeliest_noise(left_out: Array, noise: float, weights: Array) -> float:
+def _problems(grams: list[Any], data: TrainingSet, model: Model) -> list[Problem]:
+    """A batch with what is known so far, one class against the rest if there are several."""
+    pairs = zip(grams, data.targets, strict=True)
+    return [Problem(gram, y, model.likelihood, data.weights, check=False) for gram, y in pairs]
+
+
+def _likeliest_noise(left_out: Array, noise: float, weights: Array, before: float = 0.5, past: float = 0.0) -> float:
     """The level q at which left-out labels are likeliest, given their probabilities at another level.
 
-    These are ``q + (1 - 2 q) Phi_i``, the sum of whose logarithms is concave in q.
+    These are ``q + (1 - 2 q) Phi_i``, the sum of whose logarithms is concave in q, and so is what `past` labels say, of
+    which a share `before` was flipped.
     """
     right = np.clip((left_out - noise) / (1 - 2 * noise), 0.0, 1.0)
     low, high = Step.BOUNDS["noise"]
 
     def slope(q: float) -> float:
-        return float(weights @ ((1 - 2 * right) / (q + (1 - 2 * q) * right)))
+        known = past * (before / q - (1 - before) / (1 - q))
+        return known + float(weights @ ((1 - 2 * right) / (q + (1 - 2 * q) * right)))
 
     if slope(low) <= 0:
         return low
