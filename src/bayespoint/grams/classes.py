@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -274,8 +276,7 @@ class FactorClasses:
     def at(self, new: Any) -> tuple[Array, Array]:
         """What features do not have of the prior's variance stays with each point and class."""
         own = new.diag - np.einsum("ij,ij->i", new.features, new.features)
-        covariance = np.zeros((len(new.diag), *2 * (self.weights.shape[1],)))
-        _add_products(covariance, self._white(new.features))
+        covariance = self._covariances(new.features)
         index = np.arange(covariance.shape[1])
         covariance[:, index, index] = above_rounding(covariance[:, index, index] + own[:, None], new.diag[:, None])
         return new.features @ self.weights, covariance
@@ -301,12 +302,33 @@ class FactorClasses:
         return total
 
     def shrunk(self) -> Array:
-        """`precision_change` times the factor, in O(n C^2 r^2)."""
-        m = self.factor
-        total = np.zeros_like(m)
-        for precision, scaled in self._scaled():
-            total += precision[:, None] * m - scaled.T @ (scaled @ m)
+        """`precision_change` times the factor, ``sum_cd P_cd M S_dc``: with that precision S is no more than this."""
+        total = np.zeros_like(self.factor)
+        for c, d, product in self._spread_of(self.factor):
+            total += self.sites[:, c, d][:, None] * product
         return total
+
+    def _spread_of(self, features: Array) -> Iterator[tuple[int, int, Array]]:
+        """For each pair of classes ``M S_cc``, or ``M (S_cd + S_dc)``: S is the covariance of the coordinates."""
+        rank = features.shape[1]
+        lower, n_classes = self._spread, self.weights.shape[1]
+        for d, c in combinations_with_replacement(range(n_classes), 2):
+            block = lower[c * rank : (c + 1) * rank, d * rank : (d + 1) * rank]
+            block = np.tril(block) + np.tril(block, -1).T if c == d else block + block.T
+            yield c, d, blas.dgemm(1.0, block, features.T).T  # the block is symmetric
+
+    @cached_property
+    def _spread(self) -> Array:
+        """``root' root``, the lower triangle."""
+        return np.asarray(lapack.dlauum(self.root, lower=1)[0])
+
+    def _covariances(self, features: Array) -> Array:
+        """Between the classes at each point, of what features have."""
+        covariance = np.empty((len(features), *2 * (self.weights.shape[1],)))
+        for c, d, product in self._spread_of(features):
+            shared = np.einsum("ij,ij->i", product, features)
+            covariance[:, c, d] = covariance[:, d, c] = shared if c == d else 0.5 * shared
+        return covariance
 
     def _scaled(self) -> Iterator[tuple[Array, Array]]:
         """For each class c ``P_cc``, and A with ``W_c = P_cc - A'A``."""
@@ -333,9 +355,9 @@ def factor_classes(m: Array, sites: Array, nu: Array) -> FactorClasses | None:
     mean = m @ weights
     alpha = nu - np.einsum("icd,id->ic", sites, mean)
     log_ratio = -float(np.log(np.diagonal(lower)).sum()) + 0.5 * float((nu * mean).sum())
-    covariance = np.zeros((n, n_classes, n_classes))
+    covariance = np.empty((n, n_classes, n_classes))
     found = FactorClasses(m, sites, root, alpha, weights, mean, covariance, log_ratio)
-    _add_products(covariance, found._white(m))
+    covariance[:] = found._covariances(m)
     index = np.arange(n_classes)
     prior = np.einsum("ij,ij->i", m, m)[:, None]
     covariance[:, index, index] = above_rounding(covariance[:, index, index], prior)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
-from .comparisons import Compared, above_all, others_of
+from .comparisons import SETTLED, Compared, above_all, others_of
 from .largest import largest_probabilities
 
 __all__ = ["Choice", "ChoiceSite"]
@@ -119,16 +119,24 @@ class Choice:
     # -- expectation propagation ---------------------------------------------------------------------------------
 
     def site(
-        self, y: Array, mean: Array, cov: Array, own: Array, power: Array, start: tuple[Array, Array] | None = None
+        self,
+        y: Array,
+        mean: Array,
+        cov: Array,
+        own: Array,
+        power: Array,
+        start: tuple[Array, Array] | None = None,
+        settled: float = SETTLED,
     ) -> ChoiceSite:
         """Of ``likelihood**power`` at latents N(mean, cov) of shapes (n, C) and (n, C, C), with noise of variance own.
 
-        `own` is softness and residual; `start` are walls of similar rows. Label noise makes a mixture of two Gaussians
-        of the differences, with the moments of which the walls have no more to do: see `_flipped`.
+        `own` is softness and residual; `start` are walls of similar rows, and walls move until they do so by no more
+        than `settled`. Label noise makes a mixture of two Gaussians of the differences, with the moments of which the
+        walls have no more to do: see `_flipped`.
         """
         high, low = (level**power for level in self.levels(mean.shape[1]))
         at, spread = differences(y, mean, cov, own)
-        walls = above_all(at, spread, start)
+        walls = above_all(at, spread, start, settled)
         with np.errstate(divide="ignore"):
             log_z = np.logaddexp(np.log(low), np.log(high - low) + walls.log_z)
         share = np.exp(np.log(high - low) + walls.log_z - log_z)  # of the part inside the walls

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.typing import Array
+from ._normal import above_zero
 from .step import Step
 
-__all__ = ["Compared", "above_all", "others_of"]
+__all__ = ["SETTLED", "Compared", "above_all", "others_of"]
 
 _WALL = Step()
 _SWEEPS = 100
-_SETTLED = 1e-11  # change of a site in units of its marginal
+SETTLED = 1e-11  # change of a site in units of its marginal
+_ROWS = 256  # that are worked on at a time, so that they stay in the processor's cache
 
 
 class Compared(NamedTuple):
@@ -37,18 +39,33 @@ def others_of(y: Any, n_classes: int) -> Any:
     return numbers + (numbers >= np.asarray(y)[:, None])
 
 
-def above_all(mean: Array, cov: Array, start: tuple[Array, Array] | None = None) -> Compared:
-    """All of ``d ~ N(mean, cov)`` positive; from sites of a similar problem, if given."""
+def above_all(mean: Array, cov: Array, start: tuple[Array, Array] | None = None, settled: float = SETTLED) -> Compared:
+    """All of ``d ~ N(mean, cov)`` positive; from sites of a similar problem, if given, until they move by no more."""
     tau, nu = (np.zeros_like(mean), np.zeros_like(mean)) if start is None else (start[0].copy(), start[1].copy())
     after, spread = _conditioned(mean, cov, tau, nu)
-    moving = np.arange(len(mean))
-    for _ in range(_SWEEPS):
-        change = _sweep(tau, nu, after, spread, moving)
-        moving = moving[change > _SETTLED]
-        if not moving.size:
-            break
+    for some in range(0, len(mean), _ROWS):
+        rows = slice(some, some + _ROWS)
+        tau[rows], nu[rows] = _settled(tau[rows], nu[rows], after[rows], spread[rows], settled)
     after, spread = _conditioned(mean, cov, tau, nu)
     return Compared(_log_z(mean, cov, tau, nu, after, spread), tau, nu, after, spread)
+
+
+def _settled(tau: Array, nu: Array, mean: Array, cov: Array, settled: float) -> tuple[Array, Array]:
+    """Sites of some rows where they stand still; the loops have them comparison by comparison."""
+    found = np.stack([tau, nu])
+    moving = np.arange(len(tau))
+    t, v, m = (np.ascontiguousarray(part.T) for part in (tau, nu, mean))
+    s = np.ascontiguousarray(np.moveaxis(cov, 0, 2))
+    for _ in range(_SWEEPS):
+        left = _sweep(t, v, m, s) > settled
+        if left.all():
+            continue
+        found[:, moving] = np.stack([t.T, v.T])
+        moving, t, v, m, s = moving[left], t[:, left], v[:, left], m[:, left], s[:, :, left]
+        if not moving.size:
+            break
+    found[:, moving] = np.stack([t.T, v.T])
+    return found[0], found[1]
 
 
 def _conditioned(mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
@@ -59,28 +76,31 @@ def _conditioned(mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array,
     return mean + np.einsum("icd,id->ic", spread, nu - tau * mean), spread
 
 
-def _sweep(tau: Array, nu: Array, mean: Array, cov: Array, rows: Any) -> Array:
-    """Each comparison of some rows once, in place: the largest change of each row."""
-    t, v, m, s = tau[rows], nu[rows], mean[rows], cov[rows]
-    change = np.zeros(len(rows))
-    one = np.ones(len(rows))
-    for c in range(t.shape[1]):
-        var = s[:, c, c]
+def _sweep(t: Array, v: Array, m: Array, s: Array) -> Array:
+    """Each comparison of all rows once, in place: the largest change of each row."""
+    change = np.zeros(t.shape[1])
+    for c in range(len(t)):
+        var = s[c, c].copy()
         with np.errstate(divide="ignore", invalid="ignore"):
-            precision = 1 / var - t[:, c]
-            at = (m[:, c] / var - v[:, c]) / precision
+            precision = 1 / var - t[c]
+            at = (m[c] / var - v[c]) / precision
         sound = (precision > 0) & np.isfinite(at)
-        precision, at = np.where(sound, precision, 1.0), np.where(sound, at, 0.0)
-        _, new_t, new_v = _WALL.site(one, at, 1 / precision, one)
-        d_t = np.where(sound, np.maximum(new_t, 0.0) - t[:, c], 0.0)
-        d_v = np.where(sound, new_v - v[:, c], 0.0)
-        column, grown = s[:, :, c].copy(), 1 + d_t * var
-        m += column * ((d_v - d_t * m[:, c]) / grown)[:, None]
+        if not sound.all():
+            precision, at = np.where(sound, precision, 1.0), np.where(sound, at, 0.0)
+        root = np.sqrt(precision)
+        ratio, curvature, gap = above_zero(at * root)
+        new_t = curvature / gap * precision
+        d_t = np.maximum(new_t, 0.0) - t[c]
+        d_v = new_t * at + ratio / gap * root - v[c]
+        if not sound.all():
+            d_t[~sound], d_v[~sound] = 0.0, 0.0
+        grown = 1 + d_t * var
+        column = s[c].copy()
+        m += column * ((d_v - d_t * m[c]) / grown)
         change = np.maximum(change, np.abs(d_t) * var + np.abs(d_v) * np.sqrt(np.maximum(var, 0.0)))
-        s -= column[:, :, None] * (column * (d_t / grown)[:, None])[:, None, :]
-        t[:, c] += d_t
-        v[:, c] += d_v
-    tau[rows], nu[rows], mean[rows], cov[rows] = t, v, m, s
+        s -= column[:, None] * (column * (d_t / grown))
+        t[c] += d_t
+        v[c] += d_v
     return change
 
 

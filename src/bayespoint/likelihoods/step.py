@@ -13,7 +13,7 @@ from scipy.special import entr, log_ndtr, ndtr, owens_t
 from .._core.typing import Array
 from ..exceptions import InvalidProblemError
 from ._fractional import FractionalStep, fractional_step
-from ._normal import hazard
+from ._normal import above_zero
 
 __all__ = ["Step"]
 
@@ -128,17 +128,10 @@ class Step:
             log_rise = log_high + np.log1p(-np.exp(log_low - log_high))
         log_z = np.logaddexp(log_low, log_rise + log_ndtr(z))
         if self.noise == 0:
-            ratio = hazard(z)
-        else:
-            ratio = np.exp(log_rise - 0.5 * z * z - _LOG_SQRT_2PI - log_z)
+            return log_z, *above_zero(z)
+        ratio = np.exp(log_rise - 0.5 * z * z - _LOG_SQRT_2PI - log_z)
         curvature = ratio * (z + ratio)
-        gap = 1 - curvature
-        if self.noise == 0:  # far on the wrong side z + r cancels: continue by the asymptotic series of 1 - c
-            far = z < -70.0
-            x2 = 1 / np.square(z[far])
-            gap[far] = x2 * (1 - x2 * (6 - 50 * x2))
-            curvature[far] = 1 - gap[far]
-        return log_z, ratio, curvature, gap
+        return log_z, ratio, curvature, 1 - curvature
 
     def _fractional(self, y: Array, mean: Array, var: Array, power: Array) -> FractionalStep:
         s = self.softness

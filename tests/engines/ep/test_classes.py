@@ -16,6 +16,7 @@ from bayespoint.exceptions import EmptyVersionSpaceError
 from bayespoint.grams import Dense, DensePoints, FeaturePoints, LowRank
 from bayespoint.grams.classes import site_precision
 from bayespoint.likelihoods.choice import largest_of
+from bayespoint.likelihoods.comparisons import above_all
 from bayespoint.tuning import Model, infer_candidate
 from witnesses import central_difference, orthant_probability
 
@@ -340,3 +341,30 @@ def test_an_empty_version_space_is_refused():
 def test_a_hard_row_without_a_latent_leaves_no_version_space():
     with pytest.raises(EmptyVersionSpaceError, match="kernel value zero with itself"):
         EP().infer(Problem(np.diag([1.0, 0.0, 1.0]), [1, 0, 2], Choice()))
+
+
+# -- what a sweep begins with
+
+
+def test_comparisons_are_found_again_from_the_sites_they_made(rng):
+    rows = ClassRows.of(Problem(np.eye(6), [0, 1, 2, 3, 0, 1], Choice(softness=0.7)))
+    root = rng.normal(size=(6, 4, 4))
+    site = rows.matched(rng.normal(size=(6, 4)), root @ np.swapaxes(root, 1, 2) + np.eye(4), None, 1e-6)
+    tau, nu = rows.walls(rows.strung(site))
+    np.testing.assert_allclose(tau, site.walls.tau, rtol=1e-9)
+    np.testing.assert_allclose(nu, site.walls.nu, rtol=1e-9)
+    assert np.all(rows.walls(Sites(*np.full((2, 18), 2.0)))[0] == 0)  # more than what `own` leaves is no comparison's
+
+
+def test_rows_are_compared_each_on_its_own_and_as_closely_as_asked(rng):
+    mean, root = rng.normal(size=(300, 3)), rng.normal(size=(300, 3, 3))
+    cov = root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(3)
+    found, rough = above_all(mean, cov), above_all(mean, cov, None, 1e-2)
+    for k in (0, 255, 256, 299):  # in either block
+        alone = above_all(mean[k : k + 1], cov[k : k + 1])
+        np.testing.assert_allclose(found.log_z[k], alone.log_z[0], rtol=1e-9)
+        np.testing.assert_allclose(found.tau[k], alone.tau[0], rtol=1e-7, atol=1e-12)
+    off = np.abs(rough.mean - found.mean).max()
+    assert 1e-6 < off < 0.1
+    again = above_all(mean, cov, (rough.tau, rough.nu))
+    np.testing.assert_allclose(again.log_z, found.log_z, atol=1e-9)

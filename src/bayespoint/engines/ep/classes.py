@@ -21,7 +21,7 @@ from ...grams import Gram
 from ...grams.classes import site_precision
 from ...grams.gradient import ClassesEvidenceGradient
 from ...likelihoods.choice import ChoiceSite
-from ...likelihoods.comparisons import others_of
+from ...likelihoods.comparisons import SETTLED, others_of
 from ...posteriors.classes import GaussianClassesPosterior, LatentSites, without_sites
 from ...problem import Problem
 from .sites import Sites, State
@@ -29,6 +29,7 @@ from .sites import Sites, State
 __all__ = ["ClassRows", "class_posterior", "evaluate_classes", "means_ahead"]
 
 _STEPS = 2  # of the means, between two sweeps
+_INNER = 1e-3  # of the error of a sweep, that its comparisons may have
 _LEAST = 1e-12  # of the prior's variance that a row has of its own: a hard boundary is a very steep one
 
 
@@ -83,12 +84,24 @@ class ClassRows:
         cov = np.maximum(self.gram.diag, np.finfo(float).tiny)[:, None, None] * np.eye(self.n_classes)
         return self.strung(self.likelihood.site(self.y, mean, cov, self.own, self.power))
 
-    def matched(self, mean: Array, cov: Array, last: ChoiceSite | None) -> ChoiceSite | None:
-        """Sites that match moments at cavities; None if rounding left no numbers, far outside walls without width."""
-        start = None if last is None else (last.walls.tau, last.walls.nu)
+    def matched(self, mean: Array, cov: Array, start: tuple[Array, Array] | None, error: float) -> ChoiceSite | None:
+        """Sites that match moments at cavities; None if rounding left no numbers, far outside walls without width.
+
+        Comparisons begin from `start`, and settle to a small part of the `error` of all sites together.
+        """
+        settled = max(_INNER * min(error, 1.0) / np.sqrt(len(self.copies)), SETTLED)
         with np.errstate(all="ignore"):
-            site: ChoiceSite = self.likelihood.site(self.y, mean, cov, self.own, self.power, start)
+            site: ChoiceSite = self.likelihood.site(self.y, mean, cov, self.own, self.power, start, settled)
         return site if all(np.isfinite(part).all() for part in (site.log_z, site.tau, site.nu)) else None
+
+    def walls(self, sites: Sites) -> tuple[Array, Array] | None:
+        """The comparisons that sites were made from, where each has one: what `own` had shrunk."""
+        if self.in_pairs:
+            return None
+        tau, nu = (part.reshape(self.shape) for part in sites)
+        shrunk = 1 - self.own[:, None] * tau
+        grown = np.where(shrunk > 0, 1 / np.where(shrunk > 0, shrunk, 1.0), 0.0)
+        return tau * grown, nu * grown
 
     def strung(self, site: ChoiceSite) -> Sites:
         """Sites as the loops have them."""
@@ -133,7 +146,11 @@ def evaluate_classes(rows: Any, sites: Sites, last: State | None = None) -> Stat
     cavity, log_det, proper = without_sites(mean, cov, precision, nu)
     if not proper.all():
         return None
-    site = rows.matched(*cavity, None if last is None or last.gaussian is None else last.gaussian.site)
+    if last is None or last.gaussian is None:
+        site = rows.matched(*cavity, rows.walls(sites), np.inf)
+    else:
+        walls = last.gaussian.site.walls
+        site = rows.matched(*cavity, (walls.tau, walls.nu), last.error)
     if site is None:
         return None
     target = rows.strung(site)
@@ -168,7 +185,7 @@ def means_ahead(rows: Any, state: State) -> State:
         nu = rows.natural(Sites(state.sites.tau, push.ravel()))[2]
         mean = look.gaussian.mean_under(rows.gram, rows.weight[:, None] * nu)
         cavity = np.einsum("icd,id->ic", removed, mean - np.einsum("icd,id->ic", cov, nu))
-        new = rows.matched(cavity, left, site)
+        new = rows.matched(cavity, left, (walls.tau, walls.nu), state.error)
         if new is None:
             break
         site = new
