@@ -7,7 +7,7 @@ import pytest
 
 from bayespoint import BayesPointClassifier, Choice
 from bayespoint.engines import EP
-from bayespoint.estimators import _bayes_point, _fit
+from bayespoint.estimators import _bayes_point, _fit, _search
 from bayespoint.tuning.climb import infer_candidate
 
 
@@ -98,3 +98,49 @@ def test_more_classes_together_than_can_be_are_refused_before_any_work():
     X, y = np.arange(66.0)[:, None], np.repeat(np.arange(33), 2)
     with pytest.raises(ValueError, match="takes too long beyond 32 classes"):
         BayesPointClassifier(decision="joint").fit(X, y)
+
+
+@pytest.mark.parametrize(("decision", "classes"), [("bayes_point", 3), ("joint", 3), ("bayes_point", 2)])
+def test_sites_of_several_classes_settle_to_a_thousandth_where_rows_are_many(decision, classes, rng, monkeypatch):
+    y = rng.integers(classes, size=210)
+    X = 2 * rng.normal(size=(classes, 2))[y] + rng.normal(size=(210, 2))
+    monkeypatch.setattr(_fit, "FEW_ROWS", 200)
+    model = BayesPointClassifier("rbf", decision=decision).fit(X, y)
+    fitted = model.fitted_
+    assert {one.engine.tolerance for one in fitted.posteriors} == {1e-6 if classes == 2 else 1e-3}
+    close = infer_candidate(fitted.model, fitted.view, [one.problem.y for one in fitted.posteriors], None, EP())
+    assert model.log_evidence_ == pytest.approx(close.log_evidence, abs=1e-5)
+    for one, other in zip(fitted.posteriors, close.posteriors, strict=True):
+        assert np.abs(one.mean - other.mean).max() < 3e-3 * np.sqrt(other.variance.max())
+
+
+def test_climbs_go_on_from_their_own_sites(rng, monkeypatch):
+    y = np.repeat(np.arange(6), 11)
+    X = 3 * rng.normal(size=(6, 2))[y] + rng.normal(size=(66, 2))
+    monkeypatch.setattr(_fit, "FEW_ROWS", 50)
+    later, choose = [], _search.choose
+
+    def choosing(recipe, ready, *args):
+        if len(args) == 4 and args[2] == recipe.stages[1:]:
+            later.append((ready.model.name, args[3].model.name, len(args[3].posteriors)))
+        return choose(recipe, ready, *args)
+
+    monkeypatch.setattr(_search, "choose", choosing)
+    BayesPointClassifier().fit(X, y)
+    assert len(later) > 1
+    assert all(name == start and count == 6 for name, start, count in later)
+
+
+def test_kernels_that_lose_on_more_landmarks_are_not_inferred_on_all_rows(rng, monkeypatch):
+    y = np.repeat(np.arange(5), 13)
+    X = 3 * rng.normal(size=(5, 2))[y] + rng.normal(size=(65, 2))
+    asked = []
+
+    def stacked(recipe, ready, found):  # all alike at first, then the last one alone
+        asked.append(len(found))
+        return np.full(len(found), 1 / len(found)) if len(asked) == 1 else np.eye(len(found))[-1]
+
+    monkeypatch.setattr(_search, "_stacked", stacked)
+    model = BayesPointClassifier().fit(X, y)
+    assert asked == [5, 5, 1]
+    assert model.kernels_.keys() == {"relevance on ranks"}

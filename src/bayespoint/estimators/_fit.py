@@ -189,6 +189,7 @@ def _climb(
     n, engine = len(ready.data.y), options["engine"]
     kernel, features = without_features(ready.model.kernel)  # those of tables are worked out once
     count, prior, start = len(ready.data.targets), ready.model.prior, options["start"]
+    has_several = len(ready.data.classes) > 2
     model = replace(ready.model, kernel=kernel)
     for landmarks in stages:
         most = MOST_CLASSES if landmarks == recipe.stages[-1] else recipe.ahead
@@ -200,7 +201,7 @@ def _climb(
             if not view.is_exact:  # all will be inferred again
                 options = options | {"engine": replace(engine, tolerance=max(engine.tolerance, _ROUGH))}
             near: dict[str, Any] = {"start": start and _start_of(start, chosen, count, len(targets[0]))}
-            near["roughly"] = len(chosen) < min(count, MOST_CLASSES) or (ready.data.jointly and not view.is_exact)
+            near["roughly"] = len(chosen) < min(count, MOST_CLASSES) or (has_several and not view.is_exact)
             some = [targets[k] for k in chosen]
             best = recipe.climb(replace(model, prior=lighter), view, some, own, **(options | near))
         if not model.theta.size or (view.is_exact and len(chosen) == min(count, MOST_CLASSES)):
@@ -275,7 +276,8 @@ def infer_posteriors(
     options = {"rng": rng, "n_jobs": recipe.n_jobs, "start": start}
     with blas_threads_for(len(data.y)) if by_ep else nullcontext():  # samplers have chains for threads of their own
         view = recipe.view(model.kernel, ready.points.X, engine) if view is None else view
-        if by_ep and not view.is_exact:  # sites need not be nearer than the landmarks are
+        # sites need not be nearer than landmarks are, nor, of several classes, than the kernel that was chosen is
+        if by_ep and (not view.is_exact or (recipe.tunes and len(data.classes) > 2 and len(data.y) > FEW_ROWS)):
             engine = replace(engine, tolerance=max(engine.tolerance, _NEAR))
         found = infer_candidate(model, view, data.targets, data.weights, engine, **options)
     for posterior in found.posteriors:

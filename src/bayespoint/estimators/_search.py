@@ -67,6 +67,9 @@ def _mixture(
     if twice:
         later = [(ready._replace(model=_with(one.model, ready.data)), one) for one in kept]
         kept = [choose(recipe, one, rng, on_iteration, recipe.stages[1:], start) for one, start in later]
+    if twice and many:  # those that lose on more landmarks are not worth the whole Gram matrix
+        weights = _stacked(recipe, ready, kept)
+        kept = [one for one, weight in zip(kept, weights, strict=True) if weight >= min(least, weights.max())]
     found = [settle(recipe, ready, one, rng) for one in kept]
     return _mixed(found, _stacked(recipe, ready, found if isinstance(ready.engine, EP) else kept))
 

@@ -28,7 +28,7 @@ _ROUGH_WAY = 5e-2  # the same where about the maximum is good enough
 _NOWHERE = 1e10  # negative log-evidence where there is none
 _POLISHED = 60  # rows up to which the maximum is followed down to rounding: cheap there, and as reproducible
 _ROUGHLY: Mapping[str, Any] = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-2}
-_ABOUT: Mapping[str, Any] = {"maxiter": 200, "ftol": 1e-4, "gtol": 1e-1}
+_ABOUT: Mapping[str, Any] = {"maxiter": 200, "ftol": 1e-3, "gtol": 1e-1}
 _TO_ROUNDING: Mapping[str, Any] = {"maxiter": 30, "maxfun": 60, "ftol": 0.0, "gtol": 1e-8}
 
 __all__ = [
@@ -205,7 +205,7 @@ def maximise_evidence(
     start : Candidate, optional
         A similar model of the same rows, whose sites are the first to begin from.
     roughly : bool, default=False
-        Whether about the maximum is good enough: within a ten-thousandth of the evidence or so.
+        Whether about the maximum is good enough: until a step gains less than a thousandth of the evidence.
 
     Returns
     -------
