@@ -20,7 +20,7 @@ def hazard(z: Array) -> Array:
 
 def above_zero(z: Array) -> tuple[Array, Array, Array]:
     """``r = phi(z) / Phi(z)``, ``c = r (z + r)`` and ``1 - c``: above zero N(z, 1) has mean z + r, variance 1 - c."""
-    ratio = hazard(z)
+    ratio = sqrt(2 / pi) / erfcx(-z / sqrt(2))
     curvature = ratio * (z + ratio)
     gap = 1 - curvature
     far = z < -70.0  # where z + r cancels: continued by the asymptotic series of 1 - c
