@@ -41,6 +41,7 @@ ALL = {
     "samplers_hinge": ["samplers.py", "--hinge", "2"],
     "billiard": ["billiard.py"],
     "choices": ["choices.py"],
+    "classes": ["classes.py"],
     "evidence": ["evidence.py"],
     "svm": ["svm.py"],
     "margin": ["margin.py"],
