@@ -14,6 +14,7 @@ from bayespoint.engines import Billiard, GibbsSampler
 from bayespoint.evidence import log_evidence
 from bayespoint.exceptions import InferenceWarning
 
+pytestmark = pytest.mark.xdist_group("processes")  # which are started once
 PROBLEM = Problem(np.eye(4) + 1.0, [1, -1, 1, 1], Step(noise=0.1))
 
 

@@ -67,9 +67,9 @@ def test_laplace(rows, rng):
 @pytest.mark.parametrize(
     ("engine", "likelihood"),
     [
-        (Billiard(draws=4000, chains=2), Step(softness=0.5)),
-        (Billiard(draws=4000, chains=2), Hinge(2.0)),
-        (EllipticalSlice(draws=8000, chains=2), Hinge(2.0)),
+        (Billiard(draws=2000, chains=2), Step(softness=0.5)),
+        (Billiard(draws=2000, chains=2), Hinge(2.0)),
+        (EllipticalSlice(draws=2000, chains=2), Hinge(2.0)),
     ],
     ids=str,
 )
@@ -77,7 +77,7 @@ def test_samplers(rows, rng, engine, likelihood):
     dense, low = both(rows, likelihood)
     new = rng.normal(size=(20, 5))
     diag = np.square(new).sum(1)
-    sampled, reference = engine.infer(low, rng=0), Billiard(draws=8000, chains=2).infer(dense, rng=1)
+    sampled, reference = engine.infer(low, rng=0), Billiard(draws=2000, chains=2).infer(dense, rng=1)
     truth = reference.at(DensePoints(new @ rows[0].T, diag)).latent
     found = sampled.at(FeaturePoints(new)).latent
     assert np.all(np.abs(found.mean - truth.mean) < 0.15 * np.sqrt(truth.variance))

@@ -182,9 +182,10 @@ def overfitted():
         terms = model.certificate().gibbs.terms
         return terms["training error"], terms["divergence"] * 60, errors_of(model, "curved")[1]
 
-    return over_many_sets(one, 1, 200)
+    return over_many_sets(one, 1, 60)
 
 
+@pytest.mark.xdist_group("overfitted")
 def test_a_bound_that_leaves_out_the_divergence_does_not_hold(overfitted):
     without = [(seeger_bound(error, 0.0, 60, DELTA).value, truth) for error, _, truth in overfitted]
     assert failure_rates(np.array(without))[0] > 0.5
@@ -193,6 +194,7 @@ def test_a_bound_that_leaves_out_the_divergence_does_not_hold(overfitted):
     assert_guaranteed(np.array([(seeger_bound(error, nats, 60, DELTA).value, t) for error, nats, t in overfitted]))
 
 
+@pytest.mark.xdist_group("overfitted")
 def test_a_bound_that_leaves_out_all_that_is_paid_does_not_hold(overfitted):
     nothing = np.array([(invert_kl(error, 0.0), truth) for error, _, truth in overfitted])
     with pytest.raises(AssertionError, match="bounds fail in 100 %"):
@@ -279,7 +281,7 @@ def test_the_margin_of_a_hyperplane(dimension, n, seed):
         ]
         return np.ravel([(value, error) for value in values])
 
-    pairs = over_many_sets(one, seed)
+    pairs = over_many_sets(one, seed, sets=150)
     assert_guaranteed(pairs)
     assert_says_something(pairs, 2)
     assert np.all(pairs[:, 4] <= pairs[:, 2])  # the exact cap is sharper
@@ -365,4 +367,4 @@ def test_training_errors_of_gaussian_margin_machines_are_no_bound(seed):
         return model.certificate().gibbs.terms["training error"], errors_of(model, "linear")[1]
 
     with pytest.raises(AssertionError, match="bounds fail"):
-        assert_guaranteed(over_many_sets(one, seed, sets=60))
+        assert_guaranteed(over_many_sets(one, seed, sets=30))

@@ -24,7 +24,7 @@ from bayespoint import BayesPointClassifier, GaussianMarginClassifier
 from bayespoint.bounds import binomial_bound, disintegrated_bound
 from bayespoint.uses import certify
 
-DELTA, SETS, FEW = 0.05, 500, 40
+DELTA, SETS, FEW = 0.05, 500, 20
 NORMAL = ndtri(qmc.Sobol(2, seed=0).random(1024))
 CENTRES = np.random.default_rng(0).normal(size=(24, 2))
 LINEAR = BayesPointClassifier("linear", optimizer=None)

@@ -20,8 +20,8 @@ TARGETS = [np.where(Y > 0, 1.0, -1.0)]
 def test_weights_are_those_of_an_integral():
     model = Model(with_bias(ConstantKernel(4.0, "fixed") * RBF(1.0, (1e-2, 1e2)), 1.0), Step(softness=1.0))
     best = maximise_evidence(model, X, TARGETS)
-    sets = plausible_candidates(best, X, TARGETS, None, EP(), count=400, rng=0)
-    grid = np.linspace(*model.bounds[0], 400)
+    sets = plausible_candidates(best, X, TARGETS, None, EP(), count=200, rng=0)
+    grid = np.linspace(*model.bounds[0], 100)
     evidence = np.array([infer_candidate(model.at(np.array([t])), X, TARGETS, None, EP()).log_evidence for t in grid])
     density = np.exp(evidence - evidence.max())
     density /= density.sum()

@@ -147,8 +147,7 @@ def _fly(walls, theta, velocity, flight, max_events, results):  # type: ignore[n
     rows = lead, top, rest, flags
     width = 0.05
     for f in range(len(velocity)):
-        w[:] = velocity[f]
-        impulse[f] = 0.0
+        _begin(velocity[f], w, impulse[f])
         left, events = flight, 0
         while left > 0.0:
             turn = min(width, left)
@@ -199,6 +198,15 @@ def _fly(walls, theta, velocity, flight, max_events, results):  # type: ignore[n
         potential[f] = height
         counts[f] = events
     return False
+
+
+@compiled(nogil=True)
+def _begin(velocity, w, impulse):  # type: ignore[no-untyped-def]
+    """A flight's velocity, and no impulse yet: an assignment of slices would take seconds to compile."""
+    for c in range(len(w)):
+        for j in range(len(w[c])):
+            w[c, j] = velocity[c, j]
+            impulse[c, j] = 0.0
 
 
 @compiled(fastmath=_FAST, nogil=True)

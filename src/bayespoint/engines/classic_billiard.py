@@ -158,7 +158,7 @@ def _play(walls, ball, d, rng, tolerance, tau_max, path):  # type: ignore[no-unt
     escapes, last = 0, -1
     v, nu = _random_direction(walls, last, rng)
     total, longest, p_min, rho = 0.0, 0.0, 1.0, 1.0  # Xi, xi_max, p_min
-    path[0] = ball
+    _copy(ball, path[0])
     bounces = 0
     while rho > tolerance and bounces < len(path) - 1:
         # the nearest wall, equation (21); the ball is on the right side, so only walls it moves towards count
@@ -189,7 +189,8 @@ def _play(walls, ball, d, rng, tolerance, tau_max, path):  # type: ignore[no-unt
         d[c] = 0.0
         push = 2.0 * nu[c] / gram[c, c]
         nu -= push * gram[c]
-        v[:rank] -= push * factor[c]
+        within = v[:rank]  # a slice that is assigned to takes seconds to compile
+        within -= push * factor[c]
         if len(own) > 0:
             v[rank + c] -= push * own[c]
         norm = np.sqrt(np.sum(v * v))
@@ -207,7 +208,7 @@ def _play(walls, ball, d, rng, tolerance, tau_max, path):  # type: ignore[no-unt
         total += length
         rho = _rho(p_min, total / (total + longest))[1]
         bounces += 1
-        path[bounces] = ball
+        _copy(ball, path[bounces])
     return centre, bounces, escapes, rho
 
 
@@ -218,13 +219,21 @@ def _random_direction(walls, last, rng):  # type: ignore[no-untyped-def]
     m, rank = factor.shape
     beta = rng.standard_normal(m)
     v = np.empty(rank + len(own))
-    v[:rank] = np.dot(beta, factor)
-    v[rank:] = own * beta[: len(own)]
+    np.dot(beta, factor, v[:rank])
+    for i in range(len(own)):
+        v[rank + i] = own[i] * beta[i]
     v /= np.sqrt(np.sum(v * v))
     nu = _outputs(walls, v)
     if last >= 0 and y[last] * nu[last] <= 0.0:
         return -v, -nu
     return v, nu
+
+
+@compiled(nogil=True)
+def _copy(vector, row):  # type: ignore[no-untyped-def]
+    """As ``row[:] = vector``."""
+    for k in range(len(row)):
+        row[k] = vector[k]
 
 
 @compiled(nogil=True)

@@ -194,7 +194,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         >>> from sklearn.datasets import make_moons
         >>> from bayespoint import BayesPointClassifier
         >>> X, y = make_moons(60, noise=0.2, random_state=0)
-        >>> BayesPointClassifier().fit(X, y).sample_latent(X[:5], 100, random_state=0).shape
+        >>> BayesPointClassifier("rbf").fit(X, y).sample_latent(X[:5], 100, random_state=0).shape
         (100, 5)
         """
         rng = as_generator(random_state)
@@ -246,7 +246,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         >>> from sklearn.datasets import make_moons
         >>> from bayespoint import BayesPointClassifier
         >>> X, y = make_moons(400, noise=0.1, random_state=0)
-        >>> certificate = BayesPointClassifier(random_state=0).fit(X, y).certificate(prior_fraction=0.5)
+        >>> certificate = BayesPointClassifier("rbf", random_state=0).fit(X, y).certificate(prior_fraction=0.5)
         >>> certificate.bayes_point.value < 0.2
         True
         >>> certificate.basis
@@ -296,7 +296,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
         >>> from sklearn.datasets import make_moons
         >>> from bayespoint import BayesPointClassifier
         >>> X, y = make_moons(400, noise=0.1, random_state=0)
-        >>> model = BayesPointClassifier(random_state=0).fit(X, y)
+        >>> model = BayesPointClassifier("rbf", random_state=0).fit(X, y)
         >>> draw = model.certified_draw(0, prior_fraction=0.5)
         >>> draw.certificate_.bound.value < model.certificate(prior_fraction=0.5).bound.value / 1.5
         True

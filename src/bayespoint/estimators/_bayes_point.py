@@ -400,7 +400,7 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         >>> from sklearn.datasets import make_moons
         >>> from bayespoint import BayesPointClassifier
         >>> X, y = make_moons(60, noise=0.2, random_state=0)
-        >>> model = BayesPointClassifier().fit(X, y)
+        >>> model = BayesPointClassifier("rbf").fit(X, y)
         >>> exact, approximate = model.log_evidence("sampled"), model.log_evidence("ep")
         >>> bool(0 < exact.value - approximate.value < 1)  # EP is a little low
         True

@@ -49,7 +49,7 @@ class DecisionBoundariesDisplay:
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.plots import DecisionBoundariesDisplay
     >>> X, y = make_moons(60, noise=0.2, random_state=0)
-    >>> display = DecisionBoundariesDisplay.from_estimator(BayesPointClassifier().fit(X, y), X, y, n_draws=5)
+    >>> display = DecisionBoundariesDisplay.from_estimator(BayesPointClassifier("rbf").fit(X, y), X, y, n_draws=5)
     >>> len(display.boundaries_)
     5
     """

@@ -58,7 +58,7 @@ class ProbabilitySurfaceDisplay:
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.plots import ProbabilitySurfaceDisplay
     >>> X, y = make_moons(60, noise=0.2, random_state=0)
-    >>> display = ProbabilitySurfaceDisplay.from_estimator(BayesPointClassifier().fit(X, y), X, y, n_points=30)
+    >>> display = ProbabilitySurfaceDisplay.from_estimator(BayesPointClassifier("rbf").fit(X, y), X, y, n_points=30)
     >>> len(display.axes_)
     2
     """

@@ -61,7 +61,7 @@ def utilities(model: Any, X_pool: Any, strategy: str = "bald") -> Array:
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.uses.active import utilities
     >>> X, y = make_moons(100, noise=0.1, random_state=0)
-    >>> model = BayesPointClassifier().fit(X[:20], y[:20])
+    >>> model = BayesPointClassifier("rbf").fit(X[:20], y[:20])
     >>> bool((utilities(model, X, "bald") <= utilities(model, X, "entropy") + 1e-9).all())
     True
     """
@@ -101,7 +101,7 @@ def query(model: Any, X_pool: Any, n: int = 1, strategy: str = "bald", *, random
     >>> from sklearn.datasets import make_moons
     >>> from bayespoint import BayesPointClassifier, query
     >>> X, y = make_moons(1000, noise=0.1, random_state=0)
-    >>> model = BayesPointClassifier().fit(X[:20], y[:20])
+    >>> model = BayesPointClassifier("rbf").fit(X[:20], y[:20])
     >>> query(model, X, n=3).shape
     (3,)
     """

@@ -81,7 +81,7 @@ def joint_label_probabilities(
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.uses import joint_label_probabilities
     >>> X, y = make_moons(60, noise=0.2, random_state=0)
-    >>> model = BayesPointClassifier().fit(X, y)
+    >>> model = BayesPointClassifier("rbf").fit(X, y)
     >>> found = joint_label_probabilities(model, [[0.5, 0.25], [0.51, 0.25]], random_state=0)
     >>> bool(found.probability.sum().round(9) == 1 and found.labels.shape == (4, 2))
     True
