@@ -24,6 +24,7 @@ DEAR = {  # even in their quick size: with the slow tests
     *("ours/small_tables", "ours/guarantees", "ours/active_learning", "ours/several_classes", "ours/real_data"),
     *("crammer2009/bounds", "crammer2009/figure2", "graepel2001/figure1", "herbrich1999/mirrored"),
     *("herbrich2001/figure9", "sollich2002/ten_sets", "sollich2002/evidence_maxima", "sollich2002/figure6"),
+    *("ours/rejection", "ours/certificates", "herbrich2001/figure4", "sollich2002/figure5", "sollich2002/figure8"),
 }
 
 
@@ -68,6 +69,7 @@ def run(size):
 BAD = GOOD.replace("    return", "    raise ValueError('broken')\n    return")
 NO_DATA = GOOD.replace("    return", "    from datasets import load_arrays\n    load_arrays('nothing')\n    return")
 NAN = GOOD.replace("size.pick(1.0, 2.0)", "float('nan')")
+KILLED = GOOD.replace("    return", "    import os; os.kill(os.getpid(), 9)\n    return")
 
 
 @pytest.fixture
@@ -153,22 +155,15 @@ def test_quick_results_never_stand_in_for_full_ones(house):
     assert house.record("herbrich2001_one")["size"] == "full"
 
 
-@pytest.mark.parametrize("source", [BAD, NAN], ids=["an error", "not a number"])
-def test_a_failure_stops_nothing_and_leaves_nothing_half_written(house, source):
-    house.add("herbrich2001/bad.py", source)
-    house.add("herbrich2001/good.py", GOOD)
+def test_a_failure_stops_nothing_and_leaves_nothing_half_written(house):
+    for name, source in {"bad": BAD, "good": GOOD, "killed": KILLED, "nan": NAN}.items():
+        house.add(f"herbrich2001/{name}.py", source)
     done = house.run()
     assert done.returncode == 1
-    assert "bad: failed" in done.stdout
+    failed = [name for name in ("bad", "good", "killed", "nan") if f"{name}: failed" in done.stdout]
+    assert failed == ["bad", "killed", "nan"]
     assert house.record("herbrich2001_good")["figures"][0]["verdict"] == "agrees"
-    assert not [name for name in house.files() if "bad" in name]
-
-
-def test_an_experiment_that_is_killed_has_failed(house):
-    house.add("herbrich2001/one.py", GOOD.replace("    return", "    import os; os.kill(os.getpid(), 9)\n    return"))
-    done = house.run()
-    assert done.returncode == 1
-    assert "one: failed" in done.stdout
+    assert house.files() == ["herbrich2001_good.json", "herbrich2001_good.png"]
 
 
 BUSY = '''"""Figure 1: a title.
@@ -178,7 +173,7 @@ import time
 from matplotlib.figure import Figure
 from findings import Findings, Number
 def work(k):
-    end = time.process_time() + 1
+    end = time.process_time() + 0.3
     while time.process_time() < end:
         pass
     return k
@@ -194,7 +189,7 @@ def test_processor_time_is_that_of_all_processes(house, jobs):
     record = house.record("herbrich2001_one")
     assert record["processes"] == jobs
     assert record["figures"][0]["ours"] == 3
-    assert record["core_seconds"] >= 2
+    assert record["core_seconds"] >= 0.6
 
 
 def test_missing_data_are_said_and_skipped(house):
