@@ -88,9 +88,11 @@ def _gaussian(X: Array, Z: Array | None) -> Array:
         np.exp(part, out=part)
         if Z is not None:
             continue
-        own = part[:, start:]
-        own[:] = np.tril(own, -1) + np.tril(own, -1).T  # products need not be symmetric to the last bit
-        np.fill_diagonal(own, 1.0)
+        if squares is not None:  # products need not be symmetric to the last bit
+            own = part[:, start:]
+            below = np.tril(own, -1)
+            own[:] = below + below.T
+            np.fill_diagonal(own, 1.0)
         values[start:stop, :stop] = part
         values[:start, start:stop] = part[:, :start].T
     return values
