@@ -51,7 +51,7 @@ def run(size: Size) -> Findings:
     return Findings(
         figures_of(found, lengths, points, on_margin(data, points)),
         surfaces.show(lengths, amplitudes, found, len(data.y), (0.0, np.log10(toy.AMPLITUDE)), labels),
-        seed="data [2002, 50, 2]; 0 at every point",
+        seed="data toy_sets.json; 0 at every point",
         conditions={"C": toy.C, "grid": f"{side} x {side}", "standard error": "0.3 nat or 20,000 draws a level"},
         details={"maxima": surfaces.maxima(found, points, len(data.y))},
     )
