@@ -45,6 +45,8 @@ PEERS = [
 ]
 ALL = {
     "ep": ["ep.py"],
+    "ep_haswell": ["ep.py", "--sizes", "1000", "--as", "Haswell"],  # for ratios that depend on the processor
+    "ep_prescott": ["ep.py", "--sizes", "1000", "--repeats", "1", "--as", "Prescott"],
     "samplers": ["samplers.py"],
     "samplers_hinge": ["samplers.py", "--hinge", "2"],
     "billiard": ["billiard.py"],
