@@ -63,7 +63,7 @@ ALL = {
     "active": ["active.py"],
     "label_errors": ["label_errors.py"],
     "weights": ["weights.py"],
-    "walk": ["walk.py"],
+    "walk": ["walk.py", "--short"],
     "wide": ["wide.py"],
     "moving": ["moving.py"],
 }
