@@ -76,8 +76,8 @@ lint: .venv/.dev            ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/.bench         ## speed as ratios of two programs in one run, one BLAS thread for all
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+bench: .venv/.bench         ## speed as ratios of two programs in one run, one BLAS thread for all; MISSING=1 goes on
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py $(if $(MISSING),--missing)
 	$(BIN)/python experiments/page.py
 
 experiments: .venv/.dev     ## every table and figure of the papers; goes on where it was stopped

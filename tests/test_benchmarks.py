@@ -1,4 +1,5 @@
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,8 @@ def test_what_is_printed_is_kept(benchmarks, capsys):
     assert benchmarks.main(["good"]) == 0
     kept = (benchmarks.KEPT / "good.txt").read_text()
     assert "cores" in kept.splitlines()[1]
-    assert kept.endswith("\n\nratio once\n")
+    assert kept.startswith(f"bayespoint {benchmarks.__version__}, script ")
+    assert re.search(r"\n\nratio once\n\n\(\d+ s of a core in all\)\n$", kept)
     assert "ratio once" in capsys.readouterr().out
 
 
@@ -45,6 +47,27 @@ def test_a_failure_keeps_nothing_and_stops_nothing(benchmarks, capsys):
     assert benchmarks.main(["bad", "good"]) == 1
     assert [path.name for path in benchmarks.KEPT.iterdir()] == ["good.txt"]
     assert "failed: bad" in capsys.readouterr().err
+
+
+def test_only_what_is_missing_runs_if_asked(benchmarks, capsys):
+    (benchmarks.HERE / "helper.py").write_text("word = 'ratio'")
+    (benchmarks.HERE / "good.py").write_text("from helper import word\nprint(word)")
+    seen = []
+    for text in (None, None, "word = 'share'", "word = 'share'"):  # a first run, one to no purpose, changed, again
+        if text:
+            (benchmarks.HERE / "helper.py").write_text(text)
+        benchmarks.main(["good", "--missing"])
+        seen.append(capsys.readouterr().out.split("\n")[:2])
+    assert seen == [["== good", "ratio"], [""], ["== good", "share"], [""]]
+    benchmarks.main(["good"])
+    assert "share" in capsys.readouterr().out  # all the same, if not told otherwise
+
+
+def test_an_output_of_another_version_is_missing(benchmarks, monkeypatch):
+    benchmarks.main(["good"])
+    assert benchmarks.is_kept("good")
+    monkeypatch.setattr(benchmarks, "__version__", "9.9")
+    assert not benchmarks.is_kept("good")
 
 
 def test_an_unknown_name_gets_a_sentence(benchmarks, capsys):

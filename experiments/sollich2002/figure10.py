@@ -72,7 +72,7 @@ def run(size: Size) -> Findings:
     return Findings(
         figures,
         draw(data, found),
-        seed="data [2002, 50, 2000 + k]; draws k; picture [2002, 50, 2] and 0",
+        seed="data [2002, 50, 2000 + k]; draws k; picture toy_sets.json and 0",
         conditions={"data sets": sets, "rows": 50, "draws": 4 * draws, "inputs": len(toy.GRID)},
     )
 

@@ -57,7 +57,7 @@ def run(size: Size) -> Findings:
     ]
     details = {"x": data.x, "y": data.y, "fit at the inputs": inside}
     conditions = {"n": len(data.y), "C": toy.C, "K0": toy.AMPLITUDE, "l": toy.LENGTH}
-    return Findings(figures, draw(data, fit), "[2002, 50, 2]", conditions, details)
+    return Findings(figures, draw(data, fit), "toy_sets.json", conditions, details)
 
 
 def draw(data: toy.Data, fit: np.ndarray) -> Figure:

@@ -79,7 +79,7 @@ def run(size: Size) -> Findings:
     return Findings(
         figures,
         figure,
-        seed="data [2002, 50, 2]; 0 at every point",
+        seed="data toy_sets.json; 0 at every point",
         conditions={"l": toy.LENGTH, "grid": f"{side} x {side}", "standard error": "0.3 nat or 20,000 draws a level"},
         details={"maxima": surfaces.maxima(found, points, len(data.y))},
     )

@@ -86,7 +86,7 @@ def run(size: Size) -> Findings:
     return Findings(
         figures,
         draw(sets, amplitudes, found),
-        seed="data [2002, 50, 10], [2002, 50, 2], many [2002, 50, 3000 + k]; evidence 0 and k",
+        seed="data toy_sets.json, many [2002, 50, 3000 + k]; evidence 0 and k",
         conditions={"C": toy.C, "l": toy.LENGTH, "standard error in nats": se, "many sets": len(gains)},
         details={"smallest margin at the target": margins, "gain of a moderate K0": gains},
     )

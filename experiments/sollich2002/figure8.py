@@ -61,7 +61,7 @@ def run(size: Size) -> Findings:
     return Findings(
         figures,
         draw(logs, values / len(data.y), errors / len(data.y), limit.value / len(data.y)),
-        seed="data [2002, 50, 2]; point k of the curve: k; C and K0: 98, 99",
+        seed="data toy_sets.json; point k of the curve: k; C and K0: 98, 99",
         conditions={"C": toy.C, "l": toy.LENGTH, "standard error in nats": se},
         details={"K0": 10**logs, "log-evidence": values, "standard error": errors},
     )

@@ -76,7 +76,7 @@ def run(size: Size) -> Findings:
     return Findings(
         figures,
         show(data, class_probabilities(data, 0, size.pick(4000, 200))),
-        seed="data [2002, 50, 2000 + k]; draws k; picture [2002, 50, 2] and 0",
+        seed="data [2002, 50, 2000 + k]; draws k; picture toy_sets.json and 0",
         conditions={"data sets": sets, "rows": 50, "draws": 4 * draws, "inputs": len(toy.GRID)},
         details={
             "columns": ["mean |p - (33)|", "max |p - (33)|", "confidence beyond (33)", "log loss"],
