@@ -8,10 +8,10 @@ other odds among the first c, at the risk until the true ones are there too, and
 there is. Two turns have it once each, at half of delta. No rule need attain it, since the best test is another for
 every c.
 
-Figures of 120 and 80 runs (standard errors up to 0.03) with 200 calibration rows, delta 0.05, and a log odds of errors that grows by the slope times the
-logarithm of the rank, twice the risk in the mean: share of rows accepted by three starts, by one turn and by two turns
-with a pilot of 200 rows, by two turns whose pilot was told the truth; the ceiling of one turn and of two; the share
-above which errors exceed the risk.
+Figures of 120 and 80 runs (standard errors up to 0.03) with 200 calibration rows, delta 0.05, and a log odds of
+errors that grows by the slope times the logarithm of the rank, twice the risk in the mean: share of rows accepted by
+three starts, by one turn and by two turns with a pilot of 200 rows, by two turns whose pilot was told the truth; the
+ceiling of one turn and of two; the share above which errors exceed the risk.
 
     risk slope  three  one    two    told    ceilings      errors at the risk
     0.11 2      0.273  0.335  0.382  0.378   0.440  0.472  0.625
