@@ -340,7 +340,7 @@ def with_entry(value):
         (with_entry(np.nan), "contains NaN"),
         (with_entry(np.inf), "contains infinity"),
         (with_entry(1e150), r"X has entries as large as 1e\+150, and kernels square them: rescale the features"),
-        (lambda X, y: (X, np.zeros(40)), r"needs at least two classes, got 1 class \[.*0\.0.*\] in 40 of 40 rows"),
+        (lambda X, y: (X, np.zeros(40)), r"needs at least two classes, got 1 class \[0\.0\] in 40 of 40 rows"),
         (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
         (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type: continuous"),
         (lambda X, y: (X[:1], y[:1]), "needs at least two classes, got 1 class .* in 1 of 1 rows"),
@@ -355,7 +355,7 @@ def test_bad_data_are_refused_in_one_sentence(spoil, message, blobs):
 
 def test_weights_that_leave_one_class_are_refused(blobs):
     X, y = blobs
-    with pytest.raises(ValueError, match=r"needs at least two classes, got 1 class \[.*1.*\] in 20 of 40 rows"):
+    with pytest.raises(ValueError, match=r"needs at least two classes, got 1 class \[1\] in 20 of 40 rows"):
         BayesPointClassifier(None).fit(X, y, sample_weight=y)
     with pytest.raises(ValueError, match=r"got 0 class|[Zz]ero"):
         BayesPointClassifier(None).fit(X, y, sample_weight=0 * y)

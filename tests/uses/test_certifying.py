@@ -96,6 +96,9 @@ def test_rows_of_one_class_cannot_be_fitted(rng):
     y[order[150]], y[order[190]] = 0, 1
     with refused("All 160 rows to fit on are of one class"):
         certify(LogisticRegression(), X, y, random_state=3)
+    for method in ("auto", "pac-bayes", "disintegrated"):  # classifiers of our own, too, and by all rows that there are
+        with refused(r"All \d+ rows to fit on are of one class: raise prior_fraction"):
+            certify(BayesPointClassifier("linear", optimizer=None), X, y, method=method, random_state=3)
 
 
 def test_held_out_rows_need_others(data):

@@ -116,6 +116,8 @@ def test_a_bayes_point_classifier_inside(cancer):
         (LogisticRegression(), [[0, 1]], "a row for each of the 2 classes"),
         (LogisticRegression(), np.zeros((2, 4)), "a row for each of the 2 classes"),
         (LogisticRegression(), [[0, np.inf], [1, 0]], "NaN or infinity"),
+        (LogisticRegression(), "cheap", "must be a table of numbers, got 'cheap'"),
+        (LogisticRegression(), [[0, 1], [1]], "must be a table of numbers"),
         (Perceptron(), None, "Costs need predict_proba, which Perceptron lacks"),
     ],
 )

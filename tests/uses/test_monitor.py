@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import binomtest
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from bayespoint.exceptions import InvalidProblemError
 from bayespoint.uses import ErrorMonitor
@@ -150,3 +150,35 @@ def test_alarms_are_false_as_rarely_as_promised_and_come_when_due(rng):
     assert np.mean((late > 0) & (late <= 1000)) <= 0.1
     assert np.mean(late > 1000) > 0.9
     assert np.median(late[late > 1000]) < 1350
+
+
+@pytest.mark.parametrize(
+    ("truth", "said", "words"),
+    [
+        ([1, 0], ["1", "0"], "words or numbers"),
+        (["1"], [1], "words or numbers"),
+        ([1.0, np.nan], [1.0, 0.0], "missing labels"),
+        (["a", None], ["a", "b"], "missing labels"),
+    ],
+)
+def test_labels_that_say_nothing_of_errors(truth, said, words):
+    """They would count as errors, and raise an alarm in the end."""
+    monitor = ErrorMonitor(0.1)
+    with pytest.raises(InvalidProblemError, match=words):
+        monitor.update(np.array(truth, dtype=object), np.array(said, dtype=object))
+    assert monitor.n_seen == 0
+    monitor.update(np.array(["a", "b"], dtype=object), np.array(["a", -1], dtype=object))  # one was given back
+    assert monitor.total == 1
+
+
+def test_missing_values_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InvalidProblemError, match="missing labels"):
+        ErrorMonitor().update(pandas.array([1, None], dtype="Int64"), [1, 1])
+
+
+def test_a_model_that_cannot_learn_row_by_row_is_refused_before_its_errors_count(rng):
+    monitor, model = ErrorMonitor(), LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(InvalidProblemError, match="LogisticRegression has no partial_fit"):
+        monitor.learn(model, [[0.0]], [1])
+    assert monitor.n_seen == 0

@@ -14,7 +14,10 @@ __all__ = ["checked_loss"]
 
 def checked_loss(loss: Any, n_classes: int) -> Array:
     """A loss for every class (row) and every decision (column): the classes, and perhaps to decide nothing."""
-    found = 1 - np.eye(n_classes) if loss is None else np.asarray(loss, dtype=np.float64)
+    try:
+        found = 1 - np.eye(n_classes) if loss is None else np.asarray(loss, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidProblemError(f"loss must be a table of numbers, got {loss!r}.") from error
     if found.ndim != 2 or len(found) != n_classes or found.shape[1] not in (n_classes, n_classes + 1):
         raise InvalidProblemError(
             f"loss must have a row for each of the {n_classes} classes and as many columns, or one more for deciding "

@@ -102,7 +102,7 @@ def check_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, recip
     if len(classes) < 2:
         raise ValueError(
             f"A classifier needs at least two classes, got {len(classes)} class "
-            f"{list(classes)} in {len(kept)} of {n} rows with positive weight."
+            f"{classes.tolist()} in {len(kept)} of {n} rows with positive weight."
         )
     if len(kept) < n:
         X = X[kept][:, kept] if pairwise else X[kept]
@@ -178,9 +178,9 @@ def check_classes(classes: Any, known: Any) -> Any:
         return known
     declared = np.unique(np.asarray(classes))
     if known is not None and not np.array_equal(declared, known):
-        raise ValueError(f"classes={list(declared)} is not what was declared before: {list(known)}.")
+        raise ValueError(f"classes={declared.tolist()} is not what was declared before: {np.asarray(known).tolist()}.")
     if len(declared) < 2:
-        raise ValueError(f"A classifier needs at least two classes, got {len(declared)} class {list(declared)}.")
+        raise ValueError(f"A classifier needs at least two classes, got {len(declared)} class {declared.tolist()}.")
     return declared
 
 

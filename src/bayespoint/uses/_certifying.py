@@ -107,6 +107,10 @@ class Question:
 
 def certified(kind: str, question: Question, rows: Rows, rng: np.random.Generator) -> Certificate:
     """A certificate of one kind; a prior of no rows is one that was fixed beforehand."""
+    if rows.prior and not rows.can_be_fitted:
+        raise InvalidProblemError(
+            f"All {rows.prior} rows to fit on are of one class: raise prior_fraction, or take more rows of the others."
+        )
     if kind == "held-out":
         return _held_out(question, rows)
     learned = rows.learned if rows.prior else None
@@ -115,10 +119,6 @@ def certified(kind: str, question: Question, rows: Rows, rng: np.random.Generato
 
 def _held_out(question: Question, rows: Rows) -> Certificate:
     """Fitted on the prior's rows, tested on the others."""
-    if not rows.can_be_fitted:
-        raise InvalidProblemError(
-            f"All {rows.prior} rows to fit on are of one class: raise prior_fraction, or take more rows of the others."
-        )
     found = clone(question.estimator).fit(*_safe_split(question.estimator, rows.X, rows.y, rows.learned))
     some = rows.others[:_COMPARED]
     errors, alone = (_wrong(found, question.estimator, rows, test, rows.learned) for test in (rows.others, some))

@@ -122,7 +122,7 @@ class ErrorMonitor:
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n,)
-            Labels, in the order in which they came.
+            Labels, in the order in which they came. Rows that were given back have none: leave them out.
         sample_weight : None
             Refused: the guarantee is for rows that count alike.
         """
@@ -130,6 +130,7 @@ class ErrorMonitor:
             raise InvalidProblemError("A monitor counts every row once: leave sample_weight out.")
         truth, said = column_or_1d(np.atleast_1d(y_true)), column_or_1d(np.atleast_1d(y_pred))
         check_consistent_length(truth, said)
+        _check_labels(truth, said)
         self.update_losses(np.asarray(truth != said, dtype=np.float64))
 
     def update_losses(self, losses: Any) -> None:
@@ -159,6 +160,8 @@ class ErrorMonitor:
         classifier
             The model after learning.
         """
+        if not hasattr(model, "partial_fit"):  # before its errors are counted
+            raise InvalidProblemError(f"{type(model).__name__} has no partial_fit, so it cannot learn row by row.")
         try:
             check_is_fitted(model)
         except NotFittedError:
@@ -238,6 +241,17 @@ def _log_mean(capital: Array) -> Any:
 def _log_unspent(rows: Any) -> Any:
     """Share of the capital that no bet has got so far."""
     return -np.log(np.log2(np.asarray(rows) + 2.0))
+
+
+def _check_labels(truth: Any, said: Any) -> None:
+    """Refuse labels that would count as errors although nobody knows of one."""
+    truth, said = truth.tolist(), said.tolist()
+    if any(label is None or (label == label) is not True for label in truth):
+        raise InvalidProblemError("y_true has missing labels: take rows in when their labels are known.")
+    if truth and not {isinstance(label, str) for label in truth} & {isinstance(label, str) for label in said}:
+        raise InvalidProblemError(
+            f"y_true has labels such as {truth[0]!r} and y_pred such as {said[0]!r}: give words or numbers to both."
+        )
 
 
 def _check_inside(name: str, value: Any) -> None:
