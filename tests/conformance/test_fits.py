@@ -114,11 +114,13 @@ MACHINES = {
     "laplace": (MACHINE, {"engine": "laplace"}),
     "balanced": (MACHINE, {"class_weight": "balanced"}),
     "margin": (MARGIN, {}),
+    "margin uncalibrated": (MARGIN, {"calibration": None}),
+    "margin against the rest": (MARGIN, {"decision": "one-vs-rest"}),
     "margin landmarks": (MARGIN, {"kernel": "rbf", "max_rank": 6}),
 }
 MACHINES_REFUSED = {
     "dask": set(MACHINES),
-    "updated": {"laplace", "balanced", "margin", "margin landmarks"},
+    "updated": {"laplace", "balanced", *(name for name in MACHINES if name.startswith("margin"))},
 }
 
 
@@ -168,6 +170,8 @@ BAD = [
     (MACHINE, {"average": True}),
     (MARGIN, {"tune": "nonsense"}),
     (MARGIN, {"bias": -1.0}),
+    (MARGIN, {"calibration": "nonsense"}),
+    (MARGIN, {"decision": "joint"}),
 ]
 
 

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from bayespoint import ActiveLearner, BayesianSVC, BayesPointClassifier, RejectingClassifier, find_label_errors, query
+from bayespoint import (
+    ActiveLearner,
+    BayesianSVC,
+    BayesPointClassifier,
+    GaussianMarginClassifier,
+    RejectingClassifier,
+    find_label_errors,
+    query,
+)
 from bayespoint.engines import Billiard
 from bayespoint.estimators import updated
 from bayespoint.exceptions import InvalidProblemError
@@ -44,6 +52,8 @@ CLASSIFIERS = {
     "several, sampled": (BayesPointClassifier(engine=Billiard(draws=400, chains=2), random_state=0), PLAIN),
     "no hyper-prior": (BayesPointClassifier(hyper_prior=None, random_state=0), PLAIN),
     "machines": (BayesianSVC(optimizer="evidence", evidence="naive", average=True, random_state=0), PLAIN),
+    "margins": (GaussianMarginClassifier("rbf", variance=100.0, random_state=0), PLAIN),
+    "three classes, margins": (GaussianMarginClassifier("rbf", variance=100.0, random_state=0), PLAIN),
     "three classes as one": (BayesPointClassifier("rbf", noise=0.05, decision="joint", random_state=0), PLAIN),
     "three classes, sampled": (
         BayesPointClassifier("rbf", decision="joint", engine=Billiard(draws=400, chains=2), random_state=0),
@@ -79,7 +89,8 @@ def several_posteriors(model, X, y):
     bald, entropy = utilities(model, X, "bald"), utilities(model, X, "entropy")
     assert np.all(bald >= 0)
     assert np.all(utilities(model, X, "vote") <= 1 + 1e-9)
-    if not hasattr(model, "calibration_") or model.calibration_ == 1.0:
+    of_one_model = not isinstance(model.posterior_, list)  # else labels of draws are those of each class by itself
+    if of_one_model and (not hasattr(model, "calibration_") or model.calibration_ == 1.0):
         assert np.all(bald <= entropy + 0.02)
 
 
@@ -119,7 +130,12 @@ USES = {
 }
 EVERYWHERE = {"certificate", "permutations"}  # a tuned prior saw the rows; only perceptrons can be added to
 WITHOUT_DRAWS = {"closest"}
-AS_ONE = {"batch", "updated", "closest", "certificate on a part", "draw", "certify", "more batches", "graph"}
+AS_ONE = {"batch", "updated", "closest", "draw", "more batches", "graph"}
+OF_DRAWS = {"certificate on a part", "certify"}  # a prior learned on a part needs Gaussian posteriors
+MARGINS = EVERYWHERE | {
+    *("updated", "label errors", "closest", "surface"),
+    *("evidence", "evidence elsewhere", "more batches"),
+}
 REFUSED = {
     "one kernel": EVERYWHERE | WITHOUT_DRAWS,
     "one kernel on a table": EVERYWHERE | WITHOUT_DRAWS | {"learner", "graph"},
@@ -130,7 +146,9 @@ REFUSED = {
     "no hyper-prior": EVERYWHERE | WITHOUT_DRAWS,
     "machines": EVERYWHERE | WITHOUT_DRAWS | {"more batches"},
     "three classes as one": EVERYWHERE | AS_ONE,
-    "three classes, sampled": EVERYWHERE | AS_ONE,
+    "three classes, sampled": EVERYWHERE | AS_ONE | OF_DRAWS,
+    "margins": MARGINS,
+    "three classes, margins": MARGINS | {"batch"},
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains have not mixed", "ignore:A stream has one kernel")
@@ -170,7 +188,7 @@ def test_every_use_works_or_says_why_not(name, use, fitted):
 def test_several_kernels_are_several(fitted):
     """Else the table above proves nothing."""
     for name in CLASSIFIERS:
-        assert hasattr(fitted(name), "members_") == (not name.startswith(("one kernel", "three classes")))
+        assert hasattr(fitted(name), "members_") == (not name.startswith(("one kernel", "three classes", "margins")))
 
 
 def test_bald_of_a_mixture_by_hand(fitted):

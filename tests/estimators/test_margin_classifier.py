@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_moons
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_blobs, make_moons
 from sklearn.gaussian_process.kernels import RBF, DotProduct
+from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -153,6 +154,39 @@ def test_several_classes():
         GaussianMarginClassifier(C=10.0, n_jobs=2).fit(X, y).predict_proba(X), model.predict_proba(X)
     )
     assert 0 < model.certificate().gibbs.value < 1
+
+
+def test_the_class_whose_latent_is_the_largest():
+    """Probabilities are shares of draws that take the class; certificates speak of each class against the rest."""
+    X, y = load_iris(return_X_y=True)
+    model = GaussianMarginClassifier(calibration=None, random_state=0).fit(X, y)
+    drawn = model.predict_gibbs(np.repeat(X[100:101], 20000, axis=0))
+    p = model.predict_proba(X[100:101])[0]
+    np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 20000, p, atol=4 * np.sqrt(0.25 / 20000))
+    certified = model.certificate().classifier
+    assert certified.decision == "one-vs-rest"
+    z = certified.decision_function(X)
+    np.testing.assert_allclose(certified.predict_proba(X), ndtr(z) / ndtr(z).sum(axis=1, keepdims=True), rtol=1e-9)
+    np.testing.assert_array_equal(certified.predict(X), z.argmax(axis=1))
+    assert np.any(certified.predict(X) != model.predict(X))
+    assert model.score(X, y) > certified.score(X, y)
+
+
+def test_left_out_labels_say_how_bold_probabilities_are():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)  # half of the rows is not looked at; scales are no labels
+    plain = GaussianMarginClassifier("rbf", variance=100.0, calibration=None).fit(X[::2], y[::2])
+    model = GaussianMarginClassifier("rbf", variance=100.0).fit(X[::2], y[::2])
+    assert model.calibration_ > 1.1
+    assert plain.calibration_ == 1.0
+    raised = plain.predict_proba(X) ** model.calibration_
+    np.testing.assert_allclose(model.predict_proba(X), raised / raised.sum(axis=1, keepdims=True), rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    assert log_loss(y[1::2], model.predict_proba(X[1::2])) < log_loss(y[1::2], plain.predict_proba(X[1::2])) - 0.02
+    alone = clone(plain).fit(X[2::2], y[2::2]).predict_proba(X[:1])
+    np.testing.assert_allclose(plain.loo_proba_[:1], alone, atol=0.02)
+    weighted = clone(model).set_params(class_weight="balanced").fit(X[::2], y[::2])
+    assert weighted.calibration_ == 1.0
 
 
 def test_weights_multiply_the_price(rows):
@@ -310,7 +344,7 @@ def test_models_can_be_kept_and_cloned(fitted, rows):
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict_proba(rows[0]), fitted.predict_proba(rows[0]))
     assert clone(fitted).eta == 0.95
-    assert not hasattr(fitted, "loo_proba_")
+    np.testing.assert_array_equal(again.loo_proba_, fitted.loo_proba_)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ MODELS = {
     "averaged support vectors": (BayesianSVC(optimizer="evidence", average=True, random_state=0), X[:30], Y[:30]),
     "margins": (GaussianMarginClassifier(), X, Y),
     "margins of a kernel": (GaussianMarginClassifier(RBF(1.0)), X, Y),
+    "margins of three classes": (GaussianMarginClassifier("rbf", variance=100.0), X, np.arange(len(X)) % 3),
     "rejection": (RejectingClassifier(fixed(), rate=0.2, random_state=0), X, Y),
     "scaled": (make_pipeline(StandardScaler(), SelectKBest(k=1), fixed()), X, Y),
     "columns": (make_pipeline(mixed(), fixed()), table(), Y),

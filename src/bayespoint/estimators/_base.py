@@ -355,21 +355,29 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
 
         Draws inside hard walls do not, nor do perceptrons, a handful of classifiers.
         """
-        fitted, first = self.fitted_, self.fitted_.posteriors[0]
+        fitted = self.fitted_
         if fitted.alternatives:
             members = [(weight, one._leave_one_out(X)) for one, weight in self._parts()]
             told = [weight * proba for weight, proba in members if proba is not None]
             return np.sum(told, axis=0) if len(told) == len(members) else None
-        if first.engine.wants_rows or (first.log_evidence is None and fitted.model.likelihood.is_hard):
+        left_out = self._latents_left_out(fitted)
+        if left_out is None:
             return None
         assert fitted.rows is not None
-        left_out = leaving_one_out(fitted.posteriors, fitted.rows.sample_weight)
         known = self._probabilities(fitted.model.likelihood, left_out)
         if len(known) == fitted.rows.n_rows:
             return known
         proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
         proba[fitted.rows.kept] = known
         return proba
+
+    def _latents_left_out(self, fitted: Fitted) -> Latent | None:
+        """Latents of the training rows without their labels, by the posteriors of one kernel."""
+        first = fitted.posteriors[0]
+        if first.engine.wants_rows or (first.log_evidence is None and fitted.model.likelihood.is_hard):
+            return None
+        assert fitted.rows is not None
+        return leaving_one_out(fitted.posteriors, fitted.rows.sample_weight)
 
     def _result(self) -> dict[str, Any]:
         """Figures of a fit that has ended, for those who watched it."""

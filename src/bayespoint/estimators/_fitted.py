@@ -218,13 +218,16 @@ def mixed_latent(parts: Sequence[tuple[Latent, float]]) -> Latent:
     return Latent(mean, np.sum(spread, axis=0))
 
 
-def leaving_one_out(posteriors: Sequence[Any], weights: Array | None) -> Latent:
+def leaving_one_out(
+    posteriors: Sequence[Any], weights: Array | None, by: Callable[[Any, Any], Latent] | None = None
+) -> Latent:
     """Moments of the latent at each training point given all the others; with several classes a column each.
 
-    A row of weight two stands for two: one of them is left out.
+    A row of weight two stands for two: one of them is left out. `by` takes a share of each label away where that is not
+    what the posterior itself makes of it.
     """
     share = 1.0 if weights is None else 1 / np.maximum(weights, 1.0)
-    return stacked_latents([posterior.leaving_out(share) for posterior in posteriors])
+    return stacked_latents([by(one, share) if by else one.leaving_out(share) for one in posteriors])
 
 
 def stacked_latents(latents: Sequence[Latent]) -> Latent:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import replace
 from itertools import groupby, product
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import delayed
@@ -19,16 +20,20 @@ from .._core.typing import Array, RandomState
 from ..bounds import Bound, certify, divergence, gaussian_margin_bound, gaussian_margin_slack_bound
 from ..bounds.posteriors import deviations
 from ..engines.margin.engine import Margin
+from ..engines.margin.left_out import left_out
 from ..engines.margin.solver import LOST
 from ..exceptions import InvalidProblemError
 from ..grams import View
 from ..kernels import make_kernel, with_bias
 from ..likelihoods import Step
+from ..posteriors import Latent
+from ..readouts import largest_probabilities
+from ..tuning.calibration import to_the_power
 from ..tuning.climb import Candidate, Model
-from ._base import KernelClassifier
+from ._base import KernelClassifier, step_probabilities
 from ._callbacks import Watch
 from ._fit import Prepared, Recipe, infer_posteriors
-from ._fitted import Fitted
+from ._fitted import Fitted, leaving_one_out
 from ._linear_weights import FeatureConfidence
 from ._settings import common_recipe
 from ._validation import TrainingSet
@@ -78,6 +83,13 @@ class GaussianMarginClassifier(KernelClassifier):
         grid of one's own. See Notes on its price.
     tolerance : float, default=1e-9
         Relative duality gap to stop at.
+    decision : {"bayes_point", "one-vs-rest"}, default="bayes_point"
+        Of several classes: the probability that the latent of a class is the largest, or that of each class against the
+        rest, normalised, which is what certificates of several classes speak of.
+    calibration : {"loo"} or None, default="loo"
+        "loo" raises class probabilities to a power, `calibration_`, where left-out labels are clearly in favour of one
+        (`bayespoint.tuning.power_of`); without weights of classes only. It changes no prediction. None keeps the
+        Gaussian's own.
     max_rank : int, "auto" or None, default="auto"
         Landmarks that stand for many rows, see `BayesPointClassifier`; None works on the whole Gram matrix. Linear
         kernels always go by their features, which is exact.
@@ -98,6 +110,10 @@ class GaussianMarginClassifier(KernelClassifier):
         The Gaussian; for more than two classes one each against the rest. `alpha` and `tau` are the dual pair.
     approximation_ : Approximation or None
         What landmarks leave out, measured; None if the Gram matrix is exact.
+    calibration_ : float
+        Power that class probabilities are raised to; one where left-out labels do not clearly ask for another.
+    loo_proba_ : ndarray of shape (n_samples, n_classes)
+        Leave-one-out class probabilities of the training rows, without refitting.
     gap_ : float
         Relative duality gap of the solution: how far it may be from the optimum.
     n_iter_ : int
@@ -117,7 +133,9 @@ class GaussianMarginClassifier(KernelClassifier):
 
     Notes
     -----
-    Several classes are solved one against the rest. ``sample_weight`` multiplies C.
+    Several classes are solved one against the rest; the probability of a class is that its latent is the largest.
+    ``sample_weight`` multiplies C. A row is left out by following the dual problem while its multiplier goes to zero,
+    beyond 1,000 rows by its terms alone.
 
     All settings of `eta` and `C` share one prior, and a PAC-Bayes bound holds for all posteriors of a prior at once:
     the choice among them costs nothing. Choosing the kernel or the variance does:
@@ -156,6 +174,8 @@ class GaussianMarginClassifier(KernelClassifier):
         solver: str = "newton",
         tune: Any = None,
         tolerance: float = 1e-9,
+        decision: str = "bayes_point",
+        calibration: str | None = "loo",
         max_rank: int | str | None = "auto",
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -171,6 +191,8 @@ class GaussianMarginClassifier(KernelClassifier):
         self.solver = solver
         self.tune = tune
         self.tolerance = tolerance
+        self.decision = decision
+        self.calibration = calibration
         self.max_rank = max_rank
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -195,7 +217,9 @@ class GaussianMarginClassifier(KernelClassifier):
         return mean / np.sqrt(variance)
 
     def predict_proba(self, X: Any) -> Array:
-        """Class probabilities ``Phi(mu.x / sqrt(x' Sigma x))``.
+        """Class probabilities ``Phi(mu.x / sqrt(x' Sigma x))``, of several classes that each has the largest latent.
+
+        Both to the power `calibration_`.
 
         Parameters
         ----------
@@ -207,8 +231,7 @@ class GaussianMarginClassifier(KernelClassifier):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`; rows sum to one.
         """
-        latent = self.latent(X)
-        return self._probabilities(self.likelihood_, latent)
+        return to_the_power(self._probabilities(self.likelihood_, self.latent(X)), self.fitted_.power)
 
     def predict_gibbs(self, X: Any) -> Any:
         """Predict each row by a classifier drawn from the Gaussian for it.
@@ -364,6 +387,10 @@ class GaussianMarginClassifier(KernelClassifier):
         recipe = common_recipe(self, self._engine())
         if not (self.tune is None or isinstance(self.tune, Mapping) or str(self.tune) == "bound"):
             raise InvalidProblemError(f"tune must be 'bound', a dict with 'eta' and 'C', or None, got {self.tune!r}.")
+        if self.decision not in ("bayes_point", "one-vs-rest"):
+            raise InvalidProblemError(f"decision must be 'bayes_point' or 'one-vs-rest', got {self.decision!r}.")
+        if self.calibration not in ("loo", None):
+            raise InvalidProblemError(f"calibration must be 'loo' or None, got {self.calibration!r}.")
         grid = self.tune if isinstance(self.tune, Mapping) else {}
         if not (set(grid) <= {"eta", "C"} and all(np.ndim(values) == 1 and len(values) for values in grid.values())):
             raise InvalidProblemError(f"A grid to tune has lists of values for 'eta' and 'C', got {dict(grid)!r}.")
@@ -375,8 +402,28 @@ class GaussianMarginClassifier(KernelClassifier):
         """For priors on parts of the rows: settings from before the data, whatever the bound has chosen since."""
         return self._engine_at(self.eta, self.C)
 
-    def _leave_one_out(self, X: Any) -> None:
-        """Not Bayes' rule: a row's site is not what its absence would take away."""
+    def _latents_left_out(self, fitted: Fitted) -> Latent:
+        """Not Bayes' rule: a row's site is not all that its absence would take away."""
+        assert fitted.rows is not None
+        return leaving_one_out(fitted.posteriors, fitted.rows.sample_weight, by=left_out)
+
+    def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
+        """Of several classes the probability that its latent is the largest."""
+        if latent.mean.ndim == 1 or self.decision == "one-vs-rest":
+            return step_probabilities(likelihood, latent)
+        return largest_probabilities(*latent)
+
+    @property
+    def _calibrates(self) -> bool:  # type: ignore[override]
+        return self.calibration is not None
+
+    def _as_certified(self) -> Self:
+        """Certificates of several classes speak of each against the rest."""
+        if len(self.classes_) == 2:
+            return self
+        other = copy(self)
+        other.decision = "one-vs-rest"
+        return other
 
     def _engine(self) -> Margin:
         return self._engine_at(self.eta, self.C)
@@ -429,6 +476,7 @@ class GaussianMarginClassifier(KernelClassifier):
         return super()._attributes(fitted) | {
             "eta_": engine.eta,
             "C_": engine.C,
+            "calibration_": fitted.power,
             "gap_": max(solution.gap for solution in solutions),
             "n_iter_": max(1, *(solution.iterations for solution in solutions)),
             "is_local_optimum_": self.slack == "deviation",
