@@ -46,6 +46,44 @@ def test_the_divergence_of_a_factor_is_that_of_its_gram_matrix(rng):
     assert class_divergence(low) == pytest.approx(class_divergence(dense), rel=1e-4)
 
 
+@pytest.mark.parametrize("length", [1.0, 1.7])
+def test_the_divergence_from_a_part_is_that_of_two_gaussians(length, rng):
+    """Both with the same Gram matrix, the prior with the sites of some rows only, the mean scaled."""
+    X = rng.normal(size=(6, 2))
+    gram = 3 * (np.exp(-0.5 * np.square(X[:, None] - X).sum(axis=2)) + 0.1 * np.eye(6))
+    y, rows = np.array([0, 1, 2, 0, 1, 1]), np.array([0, 2, 3])
+    posterior = EP().infer(Problem(gram, y, Choice(softness=0.5)))
+    prior = EP().infer(Problem(gram[np.ix_(rows, rows)], y[rows], Choice(softness=0.5), n_classes=3))
+    points = [SimpleNamespace(cross=cross, among=gram, diag=np.diag(gram)) for cross in (gram, gram[:, rows])]
+    (mean, covariance), (centre, spread) = (
+        one.gaussian.jointly_at(new) for one, new in zip((posterior, prior), points, strict=True)
+    )
+    white = np.linalg.inv(np.linalg.cholesky(spread))
+    truth = gaussian_divergence(white @ (length * mean.ravel() - centre.ravel()), white @ covariance @ white.T)
+    assert class_divergence(posterior, prior, rows, length) == pytest.approx(truth, rel=1e-6)
+    assert class_divergence(posterior, prior, rows, length) < class_divergence(posterior, None, None, length)
+
+
+def test_a_longer_mean_is_the_same_classifier_with_a_smaller_bound(rng):
+    X, y = noisy(rng, 150, flips=0.0)
+    posterior = EP().infer(Problem(0.3 * features(X) @ features(X).T, y, FIRST, n_classes=3))  # a timid prior
+    found = certify_classes(posterior, draws=200)
+    assert found.bayes_point.value < 2 * found.gibbs.value - 0.02
+
+
+def test_a_prior_from_some_rows_is_paid_for_by_the_others(rng):
+    X, y = noisy(rng, 90)
+    some = np.arange(45)
+    whole, part = (
+        EP().infer(Problem(features(A) @ features(A).T, b, FIRST, n_classes=3)) for A, b in ((X, y), (X[some], y[some]))
+    )
+    found = certify_classes(whole, prior=part, prior_rows=some, draws=100)
+    assert found.n == 45
+    assert found.gibbs.terms["divergence"] * 45 < 0.7 * class_divergence(whole)
+    with pytest.raises(InvalidProblemError, match=r"^prior_rows must say [^\n]*\.$"):
+        certify_classes(whole, prior=part, prior_rows=some[:3])
+
+
 def test_errors_of_two_classes_are_counted_as_in_closed_form(rng):
     X = rng.normal(size=(20, 2))
     y = (X[:, 0] + 0.5 * rng.normal(size=20) > 0).astype(int)
@@ -54,7 +92,7 @@ def test_errors_of_two_classes_are_counted_as_in_closed_form(rng):
     lead = sign * (posterior.mean[:, 1] - posterior.mean[:, 0])
     spread = np.einsum("icd,c,d->i", posterior.covariance, [-1.0, 1.0], [-1.0, 1.0])
     p = ndtr(-lead / np.sqrt(spread))
-    counted = _errors(posterior, 5000, rng)
+    counted = _errors(posterior, 5000, rng, np.arange(20))
     se = np.sqrt(5000 * (p * (1 - p)).sum())
     assert abs(counted - 5000 * p.sum()) < 4 * se
     assert abs(counted - 5000 * ndtr(-lead / spread).sum()) > 4 * se  # a variance taken for a deviation

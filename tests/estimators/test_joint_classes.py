@@ -107,8 +107,8 @@ def test_wrong_labels_and_what_they_should_be(noise, rng):
 
 def test_what_is_not_for_one_model_of_all_classes_says_so(fit):
     model, X, y = fit
-    with pytest.raises(InvalidProblemError, match=r"^No certificate: several classes are one model here, [^\n]*\.$"):
-        model.certificate(prior_fraction=0.5)
+    with pytest.raises(InvalidProblemError, match=r"^No certified draw: of several classes [^\n]*\.$"):
+        model.certified_draw(0, prior_fraction=0.5)
     with pytest.raises(InvalidProblemError, match=r"^Several classes as one model take no more rows: [^\n]*\.$"):
         updated(model, X[:1], y[:1])
     with pytest.raises(AttributeError, match="partial_fit"):
@@ -146,3 +146,41 @@ def test_draws_are_of_one_model_too(engine, rng):
     assert drawn.sample_latent(new[:4], 7, random_state=0).shape == (7, 4, 3)
     assert len(query(drawn, new, n=2, strategy="bald")) == 2
     assert find_label_errors(drawn).probability.max() <= 1.0
+
+
+def test_certificates_are_of_the_largest_mean(rng):
+    """On a part of the rows or by a kernel that was fixed; far below the sum over classes against the rest."""
+    X, y = clusters(rng, 30, 1.5)
+    tuned, apart = (
+        BayesPointClassifier("rbf", decision=way, random_state=0).fit(X, y) for way in ("joint", "one-vs-rest")
+    )
+    found, sum_of_three = (one.certificate(prior_fraction=0.5) for one in (tuned, apart))
+    assert found.kind == "largest-mean"
+    assert found.n == 45
+    assert found.bound.value < 0.6 * sum_of_three.bound.value
+    assert found.gibbs.value <= found.bound.value <= 2 * found.gibbs.value
+    fixed = BayesPointClassifier(4.0 * RBF(2.0), decision="joint", optimizer=None, random_state=0).fit(X, y)
+    whole = fixed.certificate()
+    assert whole.n == 90
+    new, labels = clusters(rng, 300, 1.5)
+    for one in (found, whole):
+        model = one.classifier
+        assert model.decision == "largest-mean"
+        np.testing.assert_array_equal(model.predict(new), model.classes_[model.latent(new).mean.argmax(axis=1)])
+        np.testing.assert_array_equal(model.predict_proba(new).argmax(axis=1), model.latent(new).mean.argmax(axis=1))
+        np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
+        assert np.mean(model.predict(new) != labels) < one.bound.value < one.constant_error
+    with pytest.raises(InvalidProblemError, match=r"^No certificate: [^\n]*\.$"):
+        tuned.certificate()
+
+
+def test_the_largest_mean_decides_from_the_start(rng):
+    X, y = clusters(rng, 20, 1.5)
+    model = BayesPointClassifier("rbf", decision="largest-mean", noise=0.05).fit(X, y)
+    joint = BayesPointClassifier("rbf", decision="joint", noise=0.05).fit(X, y)
+    np.testing.assert_allclose(model.latent(X).mean, joint.latent(X).mean, rtol=1e-6)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[model.latent(X).mean.argmax(axis=1)])
+    assert model.loo_proba_.shape == (60, 3)
+    assert log_loss(y, model.predict_proba(X)) < log_loss(y, joint.predict_proba(X)) + 0.1
+    with pytest.raises(AttributeError, match="partial_fit"):
+        _ = model.partial_fit

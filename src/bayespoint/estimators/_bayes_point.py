@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BayesPointClassifier"]
 
+_DECISIONS = ("bayes_point", "joint", "largest-mean", "one-vs-rest", "vote")
+_JOINT = ("joint", "largest-mean")  # those for which several classes are one model
 _AHEAD = 4  # classes against the rest that say about where the kernel is, before all have their say
 _MANY_FLIPS = 0.2  # where the search for noise begins a second time
 
@@ -97,14 +99,14 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         (landmarks, by randomly pivoted Cholesky) and costs O(n rank^2). "auto" does so beyond 1,500 rows, with as
         many as leave out next to nothing and 1,000 at the most; `approximation_` says what was done. Linear kernels go
         by their features, which is exact, or by the leading directions of more columns than can be held.
-    decision : {"bayes_point", "joint", "one-vs-rest", "vote"}, default="bayes_point"
+    decision : {"bayes_point", "joint", "largest-mean", "one-vs-rest", "vote"}, default="bayes_point"
         Whether the single best classifier decides, with probabilities from the mean and variance of the latent, or the
         average over all draws. The two are the same for a Gaussian posterior and two classes. A draw votes with its
         class probability: under a soft boundary not with its sign, which is `readouts.vote`. Of several classes
         "bayes_point" asks for the probability that the latent of a class is the largest, latents inferred from each
         class against the rest; "joint" infers all of them as one model with one evidence (`bayespoint.Choice`);
-        "one-vs-rest" normalises what each class has against the rest, which is what certificates of several classes
-        speak of. Two classes are the same by all three.
+        "one-vs-rest" normalises what each class has against the rest, and "largest-mean" goes by the means of the one
+        model: these are what certificates of several classes speak of. Two classes are the same by all four.
     calibration : {"loo"} or None, default="loo"
         "loo" raises class probabilities to a power, `calibration_`, where leave-one-out probabilities of the training
         labels are clearly in favour of one; with an optimizer and without weights of classes only.
@@ -129,7 +131,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
     likelihood_ : Step or Choice
         Likelihood with the chosen noise and softness.
     posterior_ : GaussianPosterior, SampledPosterior, a list of them or GaussianClassesPosterior
-        Posterior; for more than two classes one each against the rest, or one of all with ``decision="joint"``.
+        Posterior; for more than two classes one each against the rest, or one of all with ``decision="joint"`` and
+        "largest-mean".
     log_evidence_ : float or None
         Log-evidence of the training labels by expectation propagation, summed over posteriors; None if it was not run.
     log_posterior_ : float or None
@@ -458,16 +461,14 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         recipe, (_, free) = common_recipe(self, engine_of(self)), step_of(self)
         if "noise" in free:
             recipe = replace(recipe, climb=_climb_both)
-        if self.decision not in ("bayes_point", "joint", "one-vs-rest", "vote"):
-            raise InvalidProblemError(
-                f"decision must be 'bayes_point', 'joint', 'one-vs-rest' or 'vote', got {self.decision!r}."
-            )
+        if self.decision not in _DECISIONS:
+            raise InvalidProblemError(f"decision must be one of {', '.join(_DECISIONS)}, got {self.decision!r}.")
         if self.hyper_prior not in ("weak", None):
             raise InvalidProblemError(f"hyper_prior must be 'weak' or None, got {self.hyper_prior!r}.")
         if self.calibration not in ("loo", None):
             raise InvalidProblemError(f"calibration must be 'loo' or None, got {self.calibration!r}.")
         engine, is_auto = recipe.engine, is_named(self.kernel, "auto")
-        mixes, jointly = is_auto and not (engine is not None and engine.wants_rows), self.decision == "joint"
+        mixes, jointly = is_auto and not (engine is not None and engine.wants_rows), self.decision in _JOINT
         return replace(
             recipe,
             model=partial(first_model, self),
@@ -485,6 +486,9 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         """Class probabilities of one kernel, at rows that have been checked."""
         if self._is_joint:
             posterior = self.fitted_.posteriors[0]
+            if self.decision == "largest-mean":
+                moments = self.fitted_.read(rows, lambda new: tuple(readouts.latent(posterior, new)))
+                return _by_mean(posterior.problem.likelihood, *moments)
             return self.fitted_.read(rows, lambda new: (posterior.at(new).probabilities,))[0]
         if self.decision != "vote":
             latent = self.fitted_.latent(rows)
@@ -518,11 +522,6 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
 
     def _not_the_mean(self) -> str | None:
         fitted = self._require_fit()
-        if self._is_joint:
-            return (
-                "several classes are one model here, whose most probable label is no vote; fit with another decision, "
-                "or certify the largest mean with bayespoint.bounds.certify_classes"
-            )
         return "the rows are no longer at hand; use fit on an array" if fitted.rows is None else None
 
     def _attributes(self, fitted: Fitted) -> dict[str, Any]:
@@ -543,11 +542,12 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         return self.decision == "vote"
 
     def _as_certified(self) -> Self:
-        """Certificates of several classes speak of each against the rest."""
-        if len(self.classes_) == 2 or self.decision != "bayes_point":
+        """Certificates of several classes speak of each against the rest, or of the largest mean of one model."""
+        certified = {"bayes_point": "one-vs-rest", "joint": "largest-mean"}
+        if len(self.classes_) == 2 or self.decision not in certified:
             return self
         other = copy(self)
-        other.decision = "one-vs-rest"
+        other.decision = certified[self.decision]
         return other
 
     def _spread(self, variance: Array) -> Array:
@@ -564,12 +564,21 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         """Of several classes the probability that its latent is the largest, or each against the rest, normalised."""
         mean, variance = latent
         if isinstance(likelihood, Choice):
+            if self.decision == "largest-mean":
+                return _by_mean(likelihood, mean, np.einsum("icc->ic", variance))
             return likelihood.label_probabilities(mean, variance)
         if mean.ndim == 1 or self.decision == "one-vs-rest":
             return step_probabilities(likelihood, latent)
         largest = readouts.largest_probabilities(mean, variance + likelihood.softness)
         proba = likelihood.noise + (1 - 2 * likelihood.noise) * largest
         return proba / proba.sum(axis=1, keepdims=True)
+
+
+def _by_mean(likelihood: Choice, mean: Array, variance: Array) -> Array:
+    """Label probabilities in the order of the means: as if the latents were independent, and of one variance a row."""
+    alike = np.broadcast_to(variance.mean(axis=1, keepdims=True) + likelihood.softness, mean.shape)
+    high, low = likelihood.levels(mean.shape[1])
+    return low + (high - low) * readouts.largest_probabilities(mean, alike)
 
 
 def _climb_both(model: Model, *part: Any, **options: Any) -> Candidate:

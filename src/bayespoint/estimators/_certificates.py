@@ -14,13 +14,13 @@ from sklearn.gaussian_process.kernels import DotProduct
 from .._core.random import as_generator
 from .._core.scikit import num_samples
 from .._core.typing import Array
-from ..bounds import Certificate, binomial_bound, certify, certify_draws
+from ..bounds import Certificate, binomial_bound, certify, certify_classes, certify_draws
 from ..bounds._checks import check_sample
 from ..bounds.disintegrated import draw_by_bound
 from ..exceptions import InvalidProblemError
 from ..grams import Exact, Landmarks, NaturalGaussian, View
 from ..grams.views import SHARE, linear_view, may_take_landmarks
-from ..posteriors import GaussianPosterior
+from ..posteriors import GaussianClassesPosterior, GaussianPosterior
 from ..problem import Problem
 from ._draw import CertifiedDraw
 from ._fit import Prepared, Recipe, choose, infer_posteriors, prepare, seen_by_prior
@@ -65,6 +65,8 @@ def certificate(
     """
     recipe = estimator._recipe()
     _refuse_void(estimator, recipe, prior_rows is not None, trust_inputs)
+    if _is_one_model(estimator.fitted_):
+        recipe = recipe.of_one_problem(estimator.fitted_.n_rows, len(estimator.fitted_.classes))
     if prior_rows is None:
         return _with_fixed_prior(estimator, delta, choices)
     return _with_learned_prior(estimator, recipe, delta, prior_rows, choices)
@@ -102,6 +104,11 @@ def certified_draw(
     recipe = estimator._recipe()
     check_sample(1, delta)
     _refuse_void(estimator, recipe, prior_rows is not None, trust_inputs)
+    if _is_one_model(estimator.fitted_):
+        raise InvalidProblemError(
+            "No certified draw: of several classes that are one model there is certificate(prior_fraction=0.5); for a "
+            "draw take one class against the rest."
+        )
     if not all(isinstance(posterior, GaussianPosterior) for posterior in estimator.fitted_.posteriors):
         raise InvalidProblemError("A certified draw needs Gaussian posteriors: use engine='ep'.")
     if recipe.pairwise:
@@ -280,7 +287,9 @@ def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate
     basis = "a prior fixed before the data"
     if choices > 1:
         basis = f"the best of {choices} priors, all fixed before the data"
-    if all(isinstance(posterior, GaussianPosterior) for posterior in posteriors):
+    if isinstance(posteriors[0], GaussianClassesPosterior):
+        result = certify_classes(posteriors[0], delta, choices=choices, basis=basis)
+    elif all(isinstance(posterior, GaussianPosterior) for posterior in posteriors):
         result = certify(posteriors, delta, choices=choices, basis=basis)
     else:
         if not estimator._decides_by_vote:
@@ -304,7 +313,7 @@ def _with_fixed_prior(estimator: Any, delta: float, choices: int) -> Certificate
 def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any, choices: int) -> Certificate:
     """Kernel and centre from some rows, posterior from all of them, bound on the others."""
     fitted = estimator.fitted_
-    if not all(isinstance(posterior, GaussianPosterior) for posterior in fitted.posteriors):
+    if not all(isinstance(one, GaussianPosterior | GaussianClassesPosterior) for one in fitted.posteriors):
         raise InvalidProblemError(_NOT_GAUSSIAN)
     n = fitted.n_rows
     basis = f"a prior learned on {len(rows)} of {n} rows, the bound is on the others"
@@ -318,11 +327,15 @@ def _with_learned_prior(estimator: Any, recipe: Recipe, delta: float, rows: Any,
         _refuse_unless_mean(classifier)
     else:
         problems = [
-            Problem(p.gram.part(rows), p.y[rows], p.likelihood, part.weights, check=False)
+            Problem(p.gram.part(rows), p.y[rows], p.likelihood, part.weights, check=False, n_classes=p.n_classes)
             for p in (posterior.problem for posterior in fitted.posteriors)
         ]
         priors, whole = engine.infer_all(problems), fitted
-    result = certify(whole.posteriors, delta, priors=priors, prior_rows=rows, choices=choices, basis=basis)
+    if isinstance(whole.posteriors[0], GaussianClassesPosterior):
+        known: dict[str, Any] = {"choices": choices, "basis": basis, "prior": priors[0], "prior_rows": rows}
+        result = certify_classes(whole.posteriors[0], delta, **known)
+    else:
+        result = certify(whole.posteriors, delta, priors=priors, prior_rows=rows, choices=choices, basis=basis)
     return replace(result, classifier=classifier._as_certified())
 
 
@@ -367,4 +380,10 @@ def _training_set(estimator: Any, rows: Any) -> TrainingSet:
     own = None if own is None else own[rows]
     weights, codes = weights_of(estimator.class_weight, labels, own), np.searchsorted(fitted.classes, labels)
     X, kept = fitted.points.take(rows).X, np.arange(len(rows))
-    return TrainingSet(X, codes, fitted.classes, weights, kept, len(rows), own, fitted.table)
+    jointly = _is_one_model(fitted)
+    return TrainingSet(X, codes, fitted.classes, weights, kept, len(rows), own, fitted.table, jointly)
+
+
+def _is_one_model(fitted: Fitted) -> bool:
+    """Whether several classes are one problem."""
+    return fitted.posteriors[0].problem.n_classes is not None

@@ -40,7 +40,7 @@ def can_stream(estimator: Any) -> bool:
         raise AttributeError("A precomputed kernel cannot come in batches: use fit, or a kernel of inputs.")
     if not (isinstance(estimator.engine, EP) or estimator.engine == "ep"):
         raise AttributeError(f"partial_fit needs expectation propagation: set engine='ep', not {estimator.engine!r}.")
-    if getattr(estimator, "decision", None) == "joint":
+    if getattr(estimator, "decision", None) in ("joint", "largest-mean"):
         raise AttributeError("Batches of several classes go one against the rest: set decision='bayes_point'.")
     if isinstance(estimator.class_weight, str):
         raise AttributeError("class_weight='balanced' needs all rows at once: give a stream a dict of weights.")
