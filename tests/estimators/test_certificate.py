@@ -76,6 +76,7 @@ def test_several_classes_have_one_certificate(triplets):
     certificate = model.certificate()
     assert certificate.gibbs == bounds.certify(model.posterior_).gibbs
     assert "the sum over 3 classes" in certificate.basis
+    assert certificate.assumes.endswith("; no class that none of the rows has")
 
 
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [2.0, 7.0]])

@@ -26,6 +26,7 @@ __all__ = ["Certificate", "certify", "certify_draws"]
 _MONTE_CARLO = 0.1  # share of delta that pays for the Monte Carlo error of draws
 _BATCHES = 10  # batch means that a standard error is taken from, at least
 _ASSUMED = "rows independent; kernel and features chosen without these rows"
+ASSUMED_OF_MANY = f"{_ASSUMED}; no class that none of the rows has"
 _AT_HAND = "the vote is that of all draws, for the vote of the {count} at hand its bound holds on average over them"
 
 
@@ -350,7 +351,9 @@ def _certificate(
         basis = f"{basis}; the sum over {len(draws)} classes, each against the rest"
     shares = [float(np.mean(posterior.problem.y[rows] > 0)) for posterior in posteriors]
     constant = 1 - max(shares if len(shares) > 1 else (shares[0], 1 - shares[0]))
-    return Certificate(majority_vote_bound(_sum(vote)), _sum(draws), len(rows), delta, basis, constant_error=constant)
+    assumes = ASSUMED_OF_MANY if len(draws) > 1 else _ASSUMED
+    bounds = majority_vote_bound(_sum(vote)), _sum(draws)
+    return Certificate(*bounds, len(rows), delta, basis, assumes, constant)
 
 
 def _sum(bounds: Sequence[Bound]) -> Bound:

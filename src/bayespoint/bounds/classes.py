@@ -29,7 +29,7 @@ from ..exceptions import InvalidProblemError
 from ..posteriors import GaussianClassesPosterior
 from ._bound import Bound
 from ._checks import check_count, check_sample
-from .certificates import Certificate
+from .certificates import ASSUMED_OF_MANY, Certificate
 from .pac_bayes import majority_vote_bound, seeger_bound
 from .relative_entropy import invert_kl
 
@@ -110,7 +110,7 @@ def certify_classes(
     bounds = [bound(length) for length in _LENGTHS]
     vote = majority_vote_bound(min(bounds, key=lambda one: one.value))
     constant = 1 - float(np.bincount(posterior.problem.y[rows]).max()) / len(rows)
-    return Certificate(vote, bounds[0], len(rows), delta, basis, constant_error=constant, kind="largest-mean")
+    return Certificate(vote, bounds[0], len(rows), delta, basis, ASSUMED_OF_MANY, constant, kind="largest-mean")
 
 
 def class_divergence(

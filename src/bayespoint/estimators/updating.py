@@ -86,7 +86,7 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     ]
     found = replace(first, alternatives=mixed if before.alternatives else ())
     rows = known_rows.and_more(before.classes[data.y])
-    known = {"rows": rows, "prior_saw": before.prior_saw, "is_tuned": before.is_tuned, "table": before.table}
+    known: dict[str, Any] = {"rows": rows, "prior_saw": before.prior_saw, "is_tuned": before.is_tuned, "table": before.table}
     known["power"] = before.power  # until labels that are left out have their say
     other = copy(model)._become(Fitted.of(found, form, before.classes, **known))
     if not rows.dropped and (left_out := other._leave_one_out(None)) is not None:

@@ -106,8 +106,9 @@ def at_fixed_product(model: Model, C: float) -> Model:
 
 def _scaled(kernel: Kernel, factor: float) -> Kernel:
     if isinstance(kernel, Product) and isinstance(kernel.k1, ConstantKernel):
-        amplitude = ConstantKernel(factor * kernel.k1.constant_value, kernel.k1.constant_value_bounds)
-        return Product(amplitude, kernel.k2)
+        bounds = kernel.k1.constant_value_bounds  # go with it: one that was reached is reached still
+        bounds = bounds if isinstance(bounds, str) else tuple(factor * np.ravel(bounds))
+        return Product(ConstantKernel(factor * kernel.k1.constant_value, bounds), kernel.k2)
     return ConstantKernel(factor, "fixed") * kernel
 
 

@@ -43,7 +43,7 @@ def left_out(posterior: GaussianPosterior, share: Any = 1.0) -> Latent:
     with blas_threads_for(len(alpha)):
         around = _Around.of(posterior)
         for row in np.flatnonzero(taken > 0):
-            change = around.without(row, taken[row])
+            change = around.without(int(row), taken[row])
             if change is not None:
                 mean[row] = posterior.mean[row] + around.signed[row] @ change
     return Latent(mean, cavity.variance)
@@ -105,7 +105,7 @@ class _Around(NamedTuple):
             held[first] = not held[first]
         return None
 
-    def _reach(self, held: Array, new: Array, slope: Array, step: Array, turn: Array) -> Array:
+    def _reach(self, held: Any, new: Array, slope: Array, step: Array, turn: Array) -> Array:
         """How far each row lets the others go before it changes sides."""
         at_cap = new > 0.5 * self.cap
         rises = step > 0
@@ -116,7 +116,7 @@ class _Around(NamedTuple):
         reach = np.where(~held & (step != 0), hits, np.where(bound_for, wakes, np.inf))
         return np.maximum(reach, 0.0)
 
-    def _step(self, held: Array, row: int) -> Array:
+    def _step(self, held: Any, row: int) -> Array:
         """Change of all rows for one of -1 of `row`, such that the slopes of those that are not held stay.
 
         Rows that were free and are held now get a multiplier, rows that were not and are free now a variable: both
