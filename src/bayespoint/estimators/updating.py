@@ -86,8 +86,8 @@ def updated(model: Classifier, X: Any, y: Any, *, random_state: Any = None) -> C
     ]
     found = replace(first, alternatives=mixed if before.alternatives else ())
     rows = known_rows.and_more(before.classes[data.y])
-    known: dict[str, Any] = {"rows": rows, "prior_saw": before.prior_saw, "is_tuned": before.is_tuned, "table": before.table}
-    known["power"] = before.power  # until labels that are left out have their say
+    known: dict[str, Any] = {"rows": rows, "prior_saw": before.prior_saw, "is_tuned": before.is_tuned}
+    known |= {"table": before.table, "power": before.power}  # the power until labels left out have their say
     other = copy(model)._become(Fitted.of(found, form, before.classes, **known))
     if not rows.dropped and (left_out := other._leave_one_out(None)) is not None:
         other.loo_proba_ = other._calibrated(left_out)
