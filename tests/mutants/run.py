@@ -63,7 +63,11 @@ CORE = {  # modules, and the fast tests that answer for them; the first of them 
     "engines/ep/added_row.py": ["tests/estimators/test_updating.py", "tests/engines/ep"],
     "engines/billiard.py": ["tests/engines/test_billiard.py", "tests/statistical/test_exact.py"],
     "engines/gibbs.py": ["tests/engines/test_papers.py", "tests/statistical/test_exact.py"],
-    "engines/laplace.py": ["tests/engines/test_laplace.py", "tests/likelihoods/test_squared_hinge.py"],
+    "engines/laplace.py": [
+        "tests/evidence/svm/test_printed.py",
+        "tests/engines/test_laplace.py",
+        "tests/likelihoods/test_squared_hinge.py",
+    ],
     "engines/margin/interior.py": ["tests/engines/margin"],
     "grams/dense.py": ["tests/grams/test_dense.py", "tests/grams", "tests/posteriors"],
     "grams/_dense_gaussian.py": ["tests/posteriors/test_gaussian.py", "tests/grams", "tests/posteriors"],
