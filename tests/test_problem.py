@@ -128,6 +128,13 @@ def test_weights_so_unequal_are_worth_fewer_rows():
     np.testing.assert_allclose(Weights.of(np.full(7, 3.0)).effective().total, 1.0)
 
 
+def test_rows_that_have_a_power_already_keep_their_weight():
+    found = Weights.of([3.0, 0.5, 2.0], np.array([0.5, 0.5, 1.0]))
+    np.testing.assert_allclose(found.total, [1.5, 0.25, 2.0])
+    np.testing.assert_allclose(found.copies, [3.0, 1.0, 2.0])
+    np.testing.assert_allclose(found.power, [0.5, 0.25, 1.0])
+
+
 @pytest.mark.parametrize(
     ("y", "n_classes"),
     [([0, 1], 3), ([0, 1, 3], 3), ([0, 1, -1], 3), ([0, 1, 0.5], 3), ([0, 0, 0], 1), ([[0], [1], [2]], 3)],
