@@ -62,7 +62,7 @@ def shown(value: Any) -> str:
 def is_series(value: Any) -> bool:
     """Whether it is too long for a page."""
     parts = value.values() if isinstance(value, dict) else [value]
-    return any(isinstance(part, list) and len(part) > 12 for part in parts)
+    return len(parts) > 12 or any(isinstance(part, list) and len(part) > 12 for part in parts)
 
 
 def section(name: str, record: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from bayespoint._core.random import as_generator
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
 from bayespoint.grams import Dense
 from bayespoint.grams.separation import separating_latents
+from bayespoint.problem import Weights
 
 
 def test_a_problem_keeps_plain_lists_as_arrays():
@@ -117,6 +118,30 @@ def test_generators_come_from_any_source_of_randomness():
     generator = np.random.default_rng(0)
     assert as_generator(generator) is generator
     assert isinstance(as_generator(None), np.random.Generator)
+
+
+def test_weights_so_unequal_are_worth_fewer_rows():
+    weights = np.array([6.0, 1.0, 1.0, 0.5])
+    worth = Weights.of(weights).effective().total
+    np.testing.assert_allclose(worth / weights, worth[0] / weights[0])
+    np.testing.assert_allclose(worth.sum(), 8.5**2 / (36 + 1 + 1 + 0.25))
+    np.testing.assert_allclose(Weights.of(np.full(7, 3.0)).effective().total, 1.0)
+
+
+def test_rows_that_have_a_power_already_keep_their_weight():
+    found = Weights.of([3.0, 0.5, 2.0], np.array([0.5, 0.5, 1.0]))
+    np.testing.assert_allclose(found.total, [1.5, 0.25, 2.0])
+    np.testing.assert_allclose(found.copies, [3.0, 1.0, 2.0])
+    np.testing.assert_allclose(found.power, [0.5, 0.25, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("y", "n_classes"),
+    [([0, 1], 3), ([0, 1, 3], 3), ([0, 1, -1], 3), ([0, 1, 0.5], 3), ([0, 0, 0], 1), ([[0], [1], [2]], 3)],
+)
+def test_class_numbers_are_whole_and_below_the_number_of_classes(y, n_classes):
+    with pytest.raises(InvalidProblemError, match="y must hold 3 class numbers from 0"):
+        Problem(np.eye(3), y, Choice(0.1), n_classes=n_classes)
 
 
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 0.5])])

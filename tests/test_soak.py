@@ -12,7 +12,7 @@ import pytest
 SOAK = Path(__file__).parent / "soak"
 sys.path.append(str(SOAK))
 from growth import growth  # noqa: E402
-from records import Record  # noqa: E402
+from records import Record, chance_of_largest, chance_of_smallest  # noqa: E402
 
 scripts = runpy.run_path(str(SOAK / "run.py"))["scripts"]
 
@@ -55,6 +55,15 @@ def test_a_record_is_what_the_page_needs(tmp_path):
     assert list(found) == ["item", "tried", "times", "failed", "lost", "figures", "date", "versions"]
     assert (found["times"], found["failed"], found["figures"]) == (3, ["one"], {"x": 1.0})
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["some.json"]
+
+
+def test_chances_of_the_largest_and_smallest_of_many(rng):
+    normal = np.abs(rng.normal(size=(20_000, 30)))
+    for errors in (1.9, 2.5, 3.0):
+        assert chance_of_largest(errors, 30) == pytest.approx((normal.max(axis=1) > errors).mean(), abs=0.012)
+    uniform = rng.random((20_000, 30))
+    assert chance_of_smallest(0.01, 30) == pytest.approx((uniform.min(axis=1) < 0.01).mean(), abs=0.012)
+    assert chance_of_largest(20.0, 100) == pytest.approx(200 * 2.753624e-89, rel=1e-6)
 
 
 def test_every_script_takes_a_time_and_a_place():

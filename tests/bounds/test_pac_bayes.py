@@ -21,6 +21,7 @@ from bayespoint.bounds import (
     mcallester_two_sided,
     seeger_bound,
 )
+from bayespoint.exceptions import InvalidProblemError
 
 shares = st.floats(0, 1)
 divergences = st.one_of(st.just(0.0), st.floats(1e-6, 1e4))
@@ -193,3 +194,9 @@ def test_the_moment_is_sharp_for_one_classifier():
     k = np.arange(n + 1)
     pmf = np.exp(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + k * log(p) + (n - k) * log(1 - p))
     assert log(pmf @ values) == pytest.approx(log_moment(n), rel=1e-12)
+
+
+@pytest.mark.parametrize("z", [[1.0, np.nan, 2.0], [np.nan] * 3, [1.0, 2.0]])
+def test_margins_are_numbers_one_for_each_point(z):
+    with pytest.raises(InvalidProblemError, match="z must hold 3 numbers"):
+        gaussian_margin_slack_bound(z, 0.9, 1.0, 3, 0.1)

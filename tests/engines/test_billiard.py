@@ -479,3 +479,10 @@ def test_a_good_run_is_silent(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SHORT.infer(problem_of(Step(), rng, size=100), rng=0)
+
+
+@pytest.mark.parametrize(("minutes", "said"), [(60, "60 minutes"), (600, "10 hours")])
+def test_long_flights_are_told_in_minutes_or_hours(minutes, said):
+    draws = round(60 * minutes / (billiard._SECONDS * 1000**2))
+    with pytest.warns(InferenceWarning, match=f"takes some {said} for {draws:,} flights"):
+        Billiard(draws=draws, chains=1, warmup=0).announce(1000)

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint import Hinge, Problem, Step, readouts
+from bayespoint import Choice, Hinge, Problem, Step, readouts
 from bayespoint.engines import Billiard, ClassicBilliard, Corners, GibbsSampler, classic_billiard
 from bayespoint.engines.svm import hard_margin
 from bayespoint.exceptions import EmptyVersionSpaceError, InferenceWarning, InvalidProblemError
+from bayespoint.grams import LowRank
 from witnesses import mcse
 
 
@@ -25,6 +26,27 @@ def cosine(problem, one, other):
 
 
 # -- kernel Gibbs sampler --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("likelihood", [Step(), Step(0.1), Step(0.0, 0.5), Choice(), Choice(0.1)], ids=str)
+def test_rounding_does_not_grow_along_a_chain(likelihood, rng):
+    """Draws of a seed are those of another processor, whose Gram matrix has other last digits."""
+    X = rng.normal(size=(12, 3))
+    y = np.argmax(X, axis=1) if isinstance(likelihood, Choice) else np.sign(X[:, 0])
+    scale = np.linspace(1.0, 2.0, 12)  # no ties, which would give the coordinates another order
+    gram = scale[:, None] * (RBF(1.0)(X) + 0.1 * np.eye(12)) * scale
+    last_digits = rng.uniform(-1e-15, 1e-15, gram.shape)
+    two = [Problem(one, y, likelihood) for one in (gram, gram + last_digits + last_digits.T)]
+    here, there = (GibbsSampler(draws=800, chains=1, warmup=0).infer(one, rng=0).latents for one in two)
+    assert 0 < np.abs(here - there).max() < 1e-11
+
+
+def test_rounding_stays_on_this_side_of_hard_walls(rng):
+    """Version space is thinner than the digits of a position: two hyperplanes at an angle of 1e-7."""
+    x = np.array([1.0, 0.0, 0.0]), np.array([-1.0, 1e-7, 0.0]), np.array([0.0, 0.0, 1.0])
+    posterior = GibbsSampler(draws=200, chains=2).infer(Problem(LowRank(np.array(x)), [1, 1, 1], Step()), rng=0)
+    assert (posterior.latents > 0).all()
+    assert len(np.unique(posterior.latents[..., 2])) > 200
 
 
 @pytest.mark.parametrize("likelihood", [Step(), Step(0.1), Step(0.0, 0.5), Step(0.2, 0.5)], ids=str)

@@ -330,6 +330,13 @@ def test_a_bad_option_is_refused_in_one_sentence(options, message, blobs):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("kind", [BayesPointClassifier, BayesianSVC, GaussianMarginClassifier])
+def test_a_precomputed_kernel_has_no_landmarks(kind):
+    gram, y = rbf_kernel(np.arange(8.0)[:, None]), np.arange(8) % 2
+    with pytest.raises(InvalidProblemError, match="Landmarks need a kernel of inputs"):
+        kind(kernel="precomputed", max_rank=3).fit(gram, y)
+
+
 def with_entry(value):
     return lambda X, y: (np.where(np.arange(X.size).reshape(X.shape) == 5, value, X), y)
 

@@ -117,7 +117,7 @@ def test_what_it_returns_is_taken(blobs):
     assert len(every.kernels_) >= 1
 
 
-@pytest.mark.parametrize("answer", [None, ([0.0], 1.0), ([np.nan] * 2, 1.0)])
+@pytest.mark.parametrize("answer", [None, ([0.0], 1.0), ([0.0, np.nan], 1.0)])
 def test_what_is_no_answer_is_told(answer, blobs):
     model = BayesPointClassifier(2.0 * RBF(0.3), bias=0.0, optimizer=lambda *_: answer)
     with pytest.raises(InvalidProblemError, match="optimizer must return a tuple of 2 finite log-parameters"):

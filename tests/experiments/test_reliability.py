@@ -10,7 +10,12 @@ RECORD = {
     "times": 1200,
     "failed": ["it grew"],
     "lost": [],
-    "figures": {"largest": 1.23456e-9, "growth": {"memory": 0.5}, "series": {"memory": list(range(20))}},
+    "figures": {
+        "largest": 1.23456e-9,
+        "growth": {"memory": 0.5},
+        "series": {"memory": list(range(20))},
+        "ledger": {str(k): ["code"] for k in range(20)},
+    },
     "date": "2026-01-02",
     "versions": {"numpy": "2.0"},
 }
@@ -35,6 +40,7 @@ def test_figures_are_shown_and_series_are_not(made):
     assert "| largest | 1.23e-09 |" in made
     assert "| growth | memory 0.5 |" in made
     assert "series" not in made
+    assert "ledger" not in made
     assert "2026-01-02; numpy 2.0." in made
 
 

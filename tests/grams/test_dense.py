@@ -84,3 +84,11 @@ def test_one_point_goes_with_itself_and_two_have_to_say_how():
 def test_new_points_of_another_shape_are_refused(cross, diag):
     with pytest.raises(InvalidProblemError, match="one row a point"):
         DensePoints(cross, diag)
+
+
+def test_latents_that_are_always_zero_are_lifted_in_proportion():
+    gram = np.diag([4.0, 0.0, 1.0])
+    lifted, small = Dense(gram)._lifted, Dense(1e-9 * gram)._lifted
+    assert 0 < lifted[1, 1] < 1e-11
+    np.testing.assert_allclose(small, 1e-9 * lifted, rtol=1e-12)
+    assert Dense(np.zeros((2, 2)))._lifted[0, 0] > 0

@@ -1,6 +1,8 @@
 """Known holes in the packages of this environment, where pip-audit is installed and can ask for them.
 
 It needs the network: a package of which no answer came is counted as not audited, which is no failure and no proof.
+Without it a list of known holes that comes as a package (safety-db, where it is installed) is read instead; that one is
+years old and says so.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ import importlib.util
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+from packaging.specifiers import SpecifierSet
 from records import Record, arguments
 
 
@@ -22,6 +26,20 @@ def answers(seconds: float) -> dict[str, list[dict[str, object]]]:
     return {f"{one['name']} {one['version']}": one["vulns"] for one in found if "vulns" in one}
 
 
+def listed() -> tuple[str, dict[str, list[str]]]:
+    """The version of the list that needs no network, and what it says against packages that are installed here."""
+    folder = importlib.util.find_spec("safety_db")
+    if folder is None or folder.origin is None:
+        return "not installed", {}
+    known = json.loads((Path(folder.origin).parent / "insecure.json").read_text(encoding="utf-8"))
+    found = {}
+    for one in importlib.metadata.distributions():
+        bad = [said for said in known.get(one.metadata["Name"].lower(), []) if one.version in SpecifierSet(said)]
+        if bad:
+            found[f"{one.metadata['Name']} {one.version}"] = bad
+    return importlib.metadata.version("safety-db"), found
+
+
 def main() -> int:
     given = arguments(__file__, minutes=5.0).parse_args()
     record = Record("Security: audit", "every installed package asked for in the database of known holes by pip-audit")
@@ -31,7 +49,14 @@ def main() -> int:
     record.failed = [
         f"{name}: {', '.join(str(hole['id']) for hole in found)}" for name, found in holes.items() if found
     ]
-    record.figures = {"packages": packages, "no answer": packages - len(holes)}
+    version, old = listed()
+    record.failed += [f"{name}: {', '.join(said)} in safety-db {version}" for name, said in old.items()]
+    record.figures = {
+        "packages": packages,
+        "without an answer of pip-audit, so not audited by it": packages - len(holes),
+        "the list that needs no network, safety-db": version,
+        "packages with a hole in that list": len(old),
+    }
     record.keep(given.keep)
     print(record.figures, record.failed)
     return bool(record.failed)

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from records import Record, arguments
+from records import Record, arguments, chance_of_largest
 from scipy.stats import binom
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -119,7 +119,9 @@ def _write_down(record: Record, found: dict[str, Covered]) -> None:
     for name in ("auto, noise, weights, m = 40", "billiard, noise, weights, m = 40"):
         if found[name].off:
             record.figures[f"{name}: core seconds"] = round(found[name].seconds / len(found[name].off), 2)
-    record.figures["largest number of errors off"] = float(np.abs(everyone.off).max())
+    largest, count = float(np.abs(everyone.off).max()), len(everyone.off)
+    record.figures["largest number of errors off"] = largest
+    record.figures[f"chance of as much as the largest of {count} normal ones"] = chance_of_largest(largest, count)
     record.failed = [f"{name}: {one.share():.2f} of {len(one.off)}" for name, one in found.items() if one.is_short()]
     if len(everyone.off) > 200 and not everyone.is_short(0.5):
         record.failed.append("errors halved on purpose were not seen")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from records import Record, arguments
+from records import Record, arguments, chance_of_largest
 from sklearn.gaussian_process.kernels import RBF
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -94,8 +94,23 @@ def settled(case: Case) -> tuple[str, Any]:
     return "said that sites still move" if said else f"settled, {found.info['updates']}", found
 
 
-def excess(case: Case, found: Any, more: float) -> tuple[float, float] | None:
-    """By how much the evidence exceeds the sampled one, in nats, and what is allowed; None where nobody can sample."""
+class Excess(NamedTuple):
+    """By how much the evidence of one exceeds the sampled one, the standard error of that, and its rows."""
+
+    nats: float
+    se: float
+    rows: int
+
+    @property
+    def allowed(self) -> float:
+        return ERRORS * self.se + NATS * self.rows
+
+    def __str__(self) -> str:
+        return f"{self.nats:.3f} of {self.rows} rows, with a standard error of {self.se:.3f}"
+
+
+def excess(case: Case, found: Any, more: float) -> Excess | None:
+    """Of a problem; None where nobody can sample."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -104,7 +119,7 @@ def excess(case: Case, found: Any, more: float) -> tuple[float, float] | None:
         return None
     if sampled.se is None or not sampled.se <= 0.5:
         return None
-    return found.log_evidence + more - sampled.value, ERRORS * sampled.se + NATS * case.problem.size
+    return Excess(found.log_evidence + more - sampled.value, sampled.se, case.problem.size)
 
 
 def beside_forty_digits(seed: int) -> float:
@@ -147,19 +162,22 @@ def main() -> int:
     record.figures["noise at 1e-6 and 1e6 beside forty digits, largest relative difference"] = max(digits)
     if max(digits) > 1e-5:
         record.failed.append(f"off by {max(digits):.1g} from expectation propagation in forty digits")
-    seen: list[float] = []
+    seen: list[Excess] = []
     for case, found in (kept[i] for i in np.random.default_rng(0).permutation(len(kept))):
         if time.process_time() > end and len(seen) >= 10:
             break
         compared = excess(case, found, 0.5 if given.wrong else 0.0)
         if compared is not None:
-            seen.append(compared[0])
+            seen.append(compared)
             record.times += 1
-            if compared[0] > compared[1]:
-                record.failed.append(f"{case.words}: evidence above the sampled one by {compared[0]:.2f} nats")
+            if compared.nats > compared.allowed:
+                record.failed.append(f"{case.words}: evidence above the sampled one by {compared} nats")
+    errors = [one.nats / one.se for one in seen if one.se > 0]
     record.figures["compared with the sampled evidence"] = len(seen)
-    record.figures["the most that it was above, nats"] = max(seen)
-    record.figures["the median of the differences, nats"] = float(np.median(seen))
+    record.figures["the most that it was above, nats"] = str(max(seen, key=lambda one: one.nats))
+    record.figures["the most that it was above, in errors of the sampled one"] = max(errors)
+    record.figures[f"chance of as much in {len(errors)} normal ones"] = chance_of_largest(max(errors), len(errors)) / 2
+    record.figures["the median of the differences, nats"] = float(np.median([one.nats for one in seen]))
     record.figures["core minutes"] = round(time.process_time() / 60, 1)
     record.keep(given.keep)
     print("\n".join(record.failed) or f"{dict(ends)}, {len(seen)} compared")

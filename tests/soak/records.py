@@ -12,6 +12,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.stats import norm
+
 KEPT = Path(__file__).parents[2] / "experiments" / "results" / "reliability"
 
 
@@ -34,6 +37,16 @@ class Record:
         part = path.with_suffix(".part")
         part.write_text(json.dumps(asdict(self) | made, indent=1) + "\n", encoding="utf-8")
         os.replace(part, path)
+
+
+def chance_of_largest(errors: float, count: int) -> float:
+    """How likely the largest of so many independent normal deviations is at least this many standard errors."""
+    return float(-np.expm1(count * np.log1p(-2 * norm.sf(errors))))
+
+
+def chance_of_smallest(chance: float, count: int) -> float:
+    """How likely the smallest of so many independent chances is at most this."""
+    return float(-np.expm1(count * np.log1p(-chance)))
 
 
 def arguments(script: str, minutes: float = 2.0) -> argparse.ArgumentParser:

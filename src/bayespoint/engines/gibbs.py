@@ -34,8 +34,9 @@ __all__ = ["GibbsSampler"]
 class GibbsSampler(Engine):
     """Hit-and-run on the sphere of classifiers, for `Step` and `Choice` likelihoods.
 
-    Rounding grows along a chain: the draws of a seed are the same on one kind of processor, and after some hundred
-    steps others, of the same law, on another.
+    A chain would let the rounding of its processor grow until, after some hundred steps, draws are others. So positions
+    are rounded to 20 binary digits, far less than the error of any number of draws: those of a seed agree to some ten
+    digits on all kinds of processors. Only where this would leave a version space with hard walls is a position kept.
 
     Parameters
     ----------
@@ -87,18 +88,42 @@ class GibbsSampler(Engine):
         return sampled_posterior(problem, white, white.function(coordinates), info={"settings": self}, engine=self)
 
 
+_GRID = 2.0**20  # steps of a coordinate of a position, which has unit length
+
+
 class _Circle(NamedTuple):
     """How to draw an angle, and what it takes beside the latents."""
 
     draw: Any
     y: Any
     energy: Array
+    is_hard: bool
 
     @classmethod
     def of(cls, problem: Problem) -> _Circle:
         if problem.n_classes is None:
-            return cls(_draw_angle, problem.y, energy_of_walls(problem))
-        return cls(draw_choice_angle, problem.y, energies_of_choices(problem).max(axis=1))
+            draw, energy = _draw_angle, energy_of_walls(problem)
+        else:
+            draw, energy = draw_choice_angle, energies_of_choices(problem).max(axis=1)
+        return cls(draw, problem.y, energy, bool(np.isinf(energy).any()))
+
+    def rounded(self, w: Array, white: Whitened | Stacked) -> tuple[Array, Array]:
+        """The position of unit length that all processors agree upon, and its latents."""
+        coarse = np.rint(_GRID * w)
+        coarse /= np.sqrt(coarse @ coarse)
+        latents = white.latents(coarse)
+        if not self.allows(latents):
+            coarse = w / np.linalg.norm(w)
+            latents = white.latents(coarse)
+        return coarse, latents
+
+    def allows(self, latents: Array) -> bool:
+        """Whether they are on this side of all hard walls; those of several classes stand one class after the other."""
+        if not self.is_hard:
+            return True
+        if len(latents) == len(self.y):
+            return bool((latents * self.y > 0).all())
+        return bool((latents.reshape(-1, len(self.y)).argmax(axis=0) == self.y).all())
 
 
 def _run_chain(
@@ -107,7 +132,7 @@ def _run_chain(
     y, energy = circle.y, circle.energy
     # Step 1: an arbitrary starting point of unit length
     w = start if start.any() else rng.standard_normal(white.dimension)
-    w = w / np.linalg.norm(w)
+    w, along = circle.rounded(w / np.linalg.norm(w), white)
     kept = np.empty((engine.draws, white.dimension))
     for step in range(-engine.warmup, engine.draws * engine.thin):
         # Step 2: a direction in the tangent space
@@ -115,9 +140,8 @@ def _run_chain(
         v -= (v @ w) * w
         length = np.linalg.norm(v)
         v = v / length if length > 1e-12 else np.zeros_like(v)  # in one dimension the circle is w and -w
-        angle = circle.draw(white.latents(w), white.latents(v), y, energy, rng.random(), rng.random())
-        w = np.cos(angle) * w + np.sin(angle) * v  # step 8
-        w /= np.linalg.norm(w)
+        angle = circle.draw(along, white.latents(v), y, energy, rng.random(), rng.random())
+        w, along = circle.rounded(np.cos(angle) * w + np.sin(angle) * v, white)  # step 8
         if step >= 0 and step % engine.thin == 0:
             kept[step // engine.thin] = w
     # A step sees only directions; under a Gaussian prior the radius is independent of them.

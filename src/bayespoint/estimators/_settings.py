@@ -39,6 +39,11 @@ def common_recipe(estimator: Any, engine: Any) -> Recipe:
             raise InvalidProblemError(
                 f"max_rank must be 'auto', None or a whole number of at least 1, got {max_rank!r}."
             )
+        if pairwise:
+            raise InvalidProblemError(
+                f"Landmarks need a kernel of inputs, a precomputed one is taken whole: leave max_rank at 'auto', got "
+                f"{max_rank!r}."
+            )
         max_rank = int(max_rank)
     elif pairwise:
         max_rank = None

@@ -482,3 +482,14 @@ def test_noise_at_extreme_amplitudes_is_that_of_forty_digits(amplitude, step, rn
     evidence, mean = precise_ep(problem, 40)
     assert found.log_evidence == pytest.approx(evidence, rel=1e-9)
     np.testing.assert_allclose(found.mean / np.sqrt(problem.diag), mean / np.sqrt(problem.diag), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("tau", "variance"), [([0.0, 0.0], [1.0, -1.0]), ([0.0, 5.0], [1.0, 1.0]), ([5.0, 0.0], [1.0, 1.0])]
+)
+def test_one_row_without_a_proper_cavity_is_enough(tau, variance):
+    problem = Problem(np.eye(2), [1, -1], Step(0.1))
+    rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
+    sites = Sites(np.array(tau), np.zeros(2))
+    assert evaluate(rows, sites, moments=(np.zeros(2), np.array(variance))) is None
+    assert evaluate(rows, Sites(np.zeros(2), np.zeros(2)), moments=(np.zeros(2), np.ones(2))) is not None
