@@ -4,8 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
-from bayespoint import BayesPointClassifier, Choice
+from bayespoint import BayesPointClassifier, Choice, GaussianMarginClassifier
 from bayespoint.engines import EP
 from bayespoint.estimators import _bayes_point, _fit, _search
 from bayespoint.tuning.climb import infer_candidate
@@ -144,3 +145,16 @@ def test_kernels_that_lose_on_more_landmarks_are_not_inferred_on_all_rows(rng, m
     model = BayesPointClassifier().fit(X, y)
     assert asked == [5, 5, 1]
     assert model.kernels_.keys() == {"relevance on ranks"}
+
+
+@pytest.mark.parametrize(
+    "model", [BayesPointClassifier(10.0 * RBF(1.0), optimizer=None), GaussianMarginClassifier("rbf")]
+)
+def test_the_largest_score_is_predicted(model):
+    """Once wrong: scores were of each class against the rest, predictions of the largest latent."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [25, 10, 4])
+    X, new = rng.normal(size=(39, 2)) + 1.5 * np.eye(3)[y][:, :2], 2 * rng.normal(size=(2000, 2))
+    mean, variance = model.fit(X, y).latent(new)
+    assert np.any((mean / np.sqrt(variance)).argmax(axis=1) != model.predict(new))
+    np.testing.assert_array_equal(model.decision_function(new).argmax(axis=1), model.predict(new))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,6 +40,7 @@ __all__ = [
     "parts_of",
     "read",
     "recipe_of",
+    "scores_of",
     "step_probabilities",
 ]
 
@@ -54,6 +55,11 @@ def step_probabilities(likelihood: Any, latent: Latent) -> Array:
     else:
         logs = likelihood.log_probability(mean, variance)
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+
+
+def scores_of(proba: Array) -> Array:
+    """The z of each class probability, in the same order."""
+    return np.asarray(ndtri(np.clip(proba, 1e-300, 1 - 1e-16)))
 
 
 class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, BaseEstimator):

@@ -10,7 +10,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.utils.metaestimators import available_if
 
 from .. import readouts
@@ -25,7 +24,7 @@ from ..likelihoods import Choice
 from ..posteriors import Latent
 from ..tuning.calibration import to_the_power
 from ..tuning.climb import Candidate, Model, maximise_evidence
-from ._base import KernelClassifier, step_probabilities
+from ._base import KernelClassifier, scores_of, step_probabilities
 from ._evidence import HasEvidence
 from ._fit import Recipe
 from ._fitted import Fitted
@@ -253,8 +252,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for ``classes_[1]``; with more than two classes one column each against the rest, or with
-            ``decision="joint"`` the z of each class probability. For perceptrons
+            Positive for ``classes_[1]``; with more than two classes the z of each class probability, or with
+            ``decision="one-vs-rest"`` of each class against the rest: the largest is predicted. For perceptrons
             the confidence of the paper's section 4.3, the mean of the cosines between input and classifiers.
         """
         parts = self._parts()
@@ -264,11 +263,10 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
             p = np.clip(votes, 1e-300, 1 - 1e-16)
             scores = np.log(p) - np.log1p(-p)
             return scores[:, 0] if len(self.classes_) == 2 else scores
-        if self._is_joint:
-            proba = np.sum([weight * one._proba(rows) for one, weight in parts], axis=0)
-            return np.asarray(ndtri(np.clip(proba, 1e-300, 1 - 1e-16)))
         if self.fitted_.posteriors[0].engine.wants_rows:
             return self._confidence(rows)
+        if len(self.classes_) > 2 and self.decision != "one-vs-rest":
+            return scores_of(np.sum([weight * one._proba(rows) for one, weight in parts], axis=0))
         latents = [one.fitted_.latent(rows) for one, _ in parts]
         scores = [one.likelihood_.score(*latent) for (one, _), latent in zip(parts, latents, strict=True)]
         return scores[0] if len(parts) == 1 else mixed_scores(scores, [weight for _, weight in parts])

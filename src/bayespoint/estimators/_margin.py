@@ -30,7 +30,7 @@ from ..posteriors import Latent
 from ..readouts import largest_probabilities
 from ..tuning.calibration import to_the_power
 from ..tuning.climb import Candidate, Model
-from ._base import KernelClassifier, step_probabilities
+from ._base import KernelClassifier, scores_of, step_probabilities
 from ._callbacks import Watch
 from ._fit import Prepared, Recipe, infer_posteriors
 from ._fitted import Fitted, leaving_one_out
@@ -211,10 +211,13 @@ class GaussianMarginClassifier(KernelClassifier):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for ``classes_[1]``; with more than two classes one column each against the rest.
+            Positive for ``classes_[1]``; with more than two classes the z of each class probability, or with
+            ``decision="one-vs-rest"`` of each class against the rest: the largest is predicted.
         """
-        mean, variance = self.latent(X)
-        return mean / np.sqrt(variance)
+        latent = self.latent(X)
+        if self._is_by_largest(latent):
+            return scores_of(largest_probabilities(*latent))
+        return latent.mean / np.sqrt(latent.variance)
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities ``Phi(mu.x / sqrt(x' Sigma x))``, of several classes that each has the largest latent.
@@ -231,7 +234,8 @@ class GaussianMarginClassifier(KernelClassifier):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`; rows sum to one.
         """
-        return to_the_power(self._probabilities(self.likelihood_, self.latent(X)), self.fitted_.power)
+        latent = self.latent(X)
+        return to_the_power(self._probabilities(self.likelihood_, latent), self.fitted_.power)
 
     def predict_gibbs(self, X: Any) -> Any:
         """Predict each row by a classifier drawn from the Gaussian for it.
@@ -409,9 +413,10 @@ class GaussianMarginClassifier(KernelClassifier):
 
     def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         """Of several classes the probability that its latent is the largest."""
-        if latent.mean.ndim == 1 or self.decision == "one-vs-rest":
-            return step_probabilities(likelihood, latent)
-        return largest_probabilities(*latent)
+        return largest_probabilities(*latent) if self._is_by_largest(latent) else step_probabilities(likelihood, latent)
+
+    def _is_by_largest(self, latent: Latent) -> bool:
+        return latent.mean.ndim > 1 and self.decision != "one-vs-rest"
 
     @property
     def _calibrates(self) -> bool:  # type: ignore[override]
