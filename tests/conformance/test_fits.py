@@ -114,8 +114,6 @@ MACHINES = {
     "laplace": (MACHINE, {"engine": "laplace"}),
     "balanced": (MACHINE, {"class_weight": "balanced"}),
     "margin": (MARGIN, {}),
-    "margin uncalibrated": (MARGIN, {"calibration": None}),
-    "margin against the rest": (MARGIN, {"decision": "one-vs-rest"}),
     "margin landmarks": (MARGIN, {"kernel": "rbf", "max_rank": 6}),
 }
 MACHINES_REFUSED = {
@@ -170,8 +168,6 @@ BAD = [
     (MACHINE, {"average": True}),
     (MARGIN, {"tune": "nonsense"}),
     (MARGIN, {"bias": -1.0}),
-    (MARGIN, {"calibration": "nonsense"}),
-    (MARGIN, {"decision": "joint"}),
 ]
 
 

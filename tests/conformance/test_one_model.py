@@ -70,13 +70,13 @@ def test_weights_below_one_need_hard_walls(calibration, weights):
 
 
 @pytest.mark.parametrize(("calibration", "weights"), TABLE)
-def test_no_certificate_and_no_more_rows(calibration, weights):
+def test_certificates_of_the_largest_mean_and_no_more_rows(calibration, weights):
     model = fitted(calibration, weights)
-    for share in ({}, {"prior_fraction": 0.5}):
-        with pytest.raises(
-            InvalidProblemError, match=r"^No certificate: several classes are one model here, [^\n]*\.$"
-        ):
-            model.certificate(trust_inputs=True, **share)
+    with pytest.raises(InvalidProblemError, match=r"^No certificate: the kernel was tuned [^\n]*\.$"):
+        model.certificate(trust_inputs=True)
+    certificate = model.certificate(trust_inputs=True, prior_fraction=0.5)
+    assert (certificate.kind, certificate.classifier.decision) == ("largest-mean", "largest-mean")
+    assert 0 < certificate.gibbs.value < certificate.bound.value
     with pytest.raises(InvalidProblemError, match=r"^[^\n]*\.$"):
         updated(model, X[:1], Y[:1], random_state=0)
     with pytest.raises(AttributeError, match="partial_fit") as caught:

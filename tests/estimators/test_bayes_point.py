@@ -318,7 +318,10 @@ def test_predicting_before_fitting_is_refused(blobs):
         ({"bias": "large"}, "bias must be a finite number of at least 0"),
         ({"kernel": "sigmoid"}, "kernel must be 'rbf', 'linear'"),
         ({"engine": "guess"}, "engine must be one of"),
-        ({"decision": "coin"}, "decision must be 'bayes_point', 'joint', 'one-vs-rest' or 'vote', got 'coin'"),
+        (
+            {"decision": "coin"},
+            "decision must be 'bayes_point', 'joint', 'largest-mean', 'one-vs-rest' or 'vote', got 'coin'",
+        ),
         ({"optimizer": "adam"}, "optimizer must be 'evidence', None or a function, got 'adam'"),
         pytest.param({"kernel": lambda X, Z: -X @ Z.T}, "kernel is not positive semi-definite", id="negative kernel"),
     ],

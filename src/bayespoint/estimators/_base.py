@@ -69,6 +69,7 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
     """
 
     kernel: Any
+    _left_out: Callable[[Any, Any], Latent] | None = None  # latents without their labels, if not by Bayes' rule
     bias: float
     optimizer: Any
     class_weight: Any
@@ -366,24 +367,17 @@ class KernelClassifier(ShowsWeights, CallbackSupportMixin, ClassifierMixin, Base
             members = [(weight, one._leave_one_out(X)) for one, weight in self._parts()]
             told = [weight * proba for weight, proba in members if proba is not None]
             return np.sum(told, axis=0) if len(told) == len(members) else None
-        left_out = self._latents_left_out(fitted)
-        if left_out is None:
+        first, likelihood = fitted.posteriors[0], fitted.model.likelihood
+        if first.engine.wants_rows or (self._left_out is None and first.log_evidence is None and likelihood.is_hard):
             return None
         assert fitted.rows is not None
-        known = self._probabilities(fitted.model.likelihood, left_out)
+        left_out = leaving_one_out(fitted.posteriors, fitted.rows.sample_weight, self._left_out)
+        known = self._probabilities(likelihood, left_out)
         if len(known) == fitted.rows.n_rows:
             return known
         proba = self.predict_proba(X)  # rows of weight zero were left out to begin with
         proba[fitted.rows.kept] = known
         return proba
-
-    def _latents_left_out(self, fitted: Fitted) -> Latent | None:
-        """Latents of the training rows without their labels, by the posteriors of one kernel."""
-        first = fitted.posteriors[0]
-        if first.engine.wants_rows or (first.log_evidence is None and fitted.model.likelihood.is_hard):
-            return None
-        assert fitted.rows is not None
-        return leaving_one_out(fitted.posteriors, fitted.rows.sample_weight)
 
     def _result(self) -> dict[str, Any]:
         """Figures of a fit that has ended, for those who watched it."""

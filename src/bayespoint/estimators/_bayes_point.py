@@ -460,7 +460,8 @@ class BayesPointClassifier(HasEvidence, KernelClassifier):
         if "noise" in free:
             recipe = replace(recipe, climb=_climb_both)
         if self.decision not in _DECISIONS:
-            raise InvalidProblemError(f"decision must be one of {', '.join(_DECISIONS)}, got {self.decision!r}.")
+            *names, last = map(repr, _DECISIONS)
+            raise InvalidProblemError(f"decision must be {', '.join(names)} or {last}, got {self.decision!r}.")
         if self.hyper_prior not in ("weak", None):
             raise InvalidProblemError(f"hyper_prior must be 'weak' or None, got {self.hyper_prior!r}.")
         if self.calibration not in ("loo", None):

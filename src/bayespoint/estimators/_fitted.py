@@ -92,6 +92,9 @@ class Fitted:
         What nominal columns held, where training rows came as a table.
     power : float
         To which class probabilities are raised.
+    apart : bool
+        Whether several classes decide each against the rest, whatever the classifier does else: what a certificate of
+        margin machines speaks of.
 
     Examples
     --------
@@ -116,6 +119,7 @@ class Fitted:
     is_tuned: bool = False
     table: Table | None = None
     power: float = 1.0
+    apart: bool = False
     _new: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -33,7 +33,7 @@ from ..tuning.climb import Candidate, Model
 from ._base import KernelClassifier, scores_of, step_probabilities
 from ._callbacks import Watch
 from ._fit import Prepared, Recipe, infer_posteriors
-from ._fitted import Fitted, leaving_one_out
+from ._fitted import Fitted
 from ._linear_weights import FeatureConfidence
 from ._settings import common_recipe
 from ._validation import TrainingSet
@@ -83,13 +83,6 @@ class GaussianMarginClassifier(KernelClassifier):
         grid of one's own. See Notes on its price.
     tolerance : float, default=1e-9
         Relative duality gap to stop at.
-    decision : {"bayes_point", "one-vs-rest"}, default="bayes_point"
-        Of several classes: the probability that the latent of a class is the largest, or that of each class against the
-        rest, normalised, which is what certificates of several classes speak of.
-    calibration : {"loo"} or None, default="loo"
-        "loo" raises class probabilities to a power, `calibration_`, where left-out labels are clearly in favour of one
-        (`bayespoint.tuning.power_of`); without weights of classes only. It changes no prediction. None keeps the
-        Gaussian's own.
     max_rank : int, "auto" or None, default="auto"
         Landmarks that stand for many rows, see `BayesPointClassifier`; None works on the whole Gram matrix. Linear
         kernels always go by their features, which is exact.
@@ -133,9 +126,11 @@ class GaussianMarginClassifier(KernelClassifier):
 
     Notes
     -----
-    Several classes are solved one against the rest; the probability of a class is that its latent is the largest.
-    ``sample_weight`` multiplies C. A row is left out by following the dual problem while its multiplier goes to zero,
-    beyond 1,000 rows by its terms alone.
+    Several classes are solved one against the rest; the probability of a class is that its latent is the largest, which
+    certificates do not know: theirs decide each against the rest. ``sample_weight`` multiplies C. Probabilities are
+    raised to a power where left-out labels are clearly in favour of one, which changes no prediction
+    (`bayespoint.tuning.power_of`; not with weights of classes only). A row is left out by following the dual problem
+    while its multiplier goes to zero, beyond 500 rows by its terms alone.
 
     All settings of `eta` and `C` share one prior, and a PAC-Bayes bound holds for all posteriors of a prior at once:
     the choice among them costs nothing. Choosing the kernel or the variance does:
@@ -161,6 +156,8 @@ class GaussianMarginClassifier(KernelClassifier):
     optimizer: None = None  # kernels are not tuned
     n_restarts = 0
 
+    _left_out = staticmethod(left_out)  # a row's site is not all that its absence would take away
+
     def __init__(
         self,
         kernel: Any = "linear",
@@ -174,8 +171,6 @@ class GaussianMarginClassifier(KernelClassifier):
         solver: str = "newton",
         tune: Any = None,
         tolerance: float = 1e-9,
-        decision: str = "bayes_point",
-        calibration: str | None = "loo",
         max_rank: int | str | None = "auto",
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -191,8 +186,6 @@ class GaussianMarginClassifier(KernelClassifier):
         self.solver = solver
         self.tune = tune
         self.tolerance = tolerance
-        self.decision = decision
-        self.calibration = calibration
         self.max_rank = max_rank
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -211,8 +204,8 @@ class GaussianMarginClassifier(KernelClassifier):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for ``classes_[1]``; with more than two classes the z of each class probability, or with
-            ``decision="one-vs-rest"`` of each class against the rest: the largest is predicted.
+            Positive for ``classes_[1]``; with more than two classes the z of each class probability: the largest is
+            predicted.
         """
         latent = self.latent(X)
         if self._is_by_largest(latent):
@@ -391,10 +384,6 @@ class GaussianMarginClassifier(KernelClassifier):
         recipe = common_recipe(self, self._engine())
         if not (self.tune is None or isinstance(self.tune, Mapping) or str(self.tune) == "bound"):
             raise InvalidProblemError(f"tune must be 'bound', a dict with 'eta' and 'C', or None, got {self.tune!r}.")
-        if self.decision not in ("bayes_point", "one-vs-rest"):
-            raise InvalidProblemError(f"decision must be 'bayes_point' or 'one-vs-rest', got {self.decision!r}.")
-        if self.calibration not in ("loo", None):
-            raise InvalidProblemError(f"calibration must be 'loo' or None, got {self.calibration!r}.")
         grid = self.tune if isinstance(self.tune, Mapping) else {}
         if not (set(grid) <= {"eta", "C"} and all(np.ndim(values) == 1 and len(values) for values in grid.values())):
             raise InvalidProblemError(f"A grid to tune has lists of values for 'eta' and 'C', got {dict(grid)!r}.")
@@ -406,28 +395,23 @@ class GaussianMarginClassifier(KernelClassifier):
         """For priors on parts of the rows: settings from before the data, whatever the bound has chosen since."""
         return self._engine_at(self.eta, self.C)
 
-    def _latents_left_out(self, fitted: Fitted) -> Latent:
-        """Not Bayes' rule: a row's site is not all that its absence would take away."""
-        assert fitted.rows is not None
-        return leaving_one_out(fitted.posteriors, fitted.rows.sample_weight, by=left_out)
-
     def _probabilities(self, likelihood: Any, latent: Latent) -> Array:
         """Of several classes the probability that its latent is the largest."""
         return largest_probabilities(*latent) if self._is_by_largest(latent) else step_probabilities(likelihood, latent)
 
     def _is_by_largest(self, latent: Latent) -> bool:
-        return latent.mean.ndim > 1 and self.decision != "one-vs-rest"
+        return latent.mean.ndim > 1 and not self.fitted_.apart
 
     @property
     def _calibrates(self) -> bool:  # type: ignore[override]
-        return self.calibration is not None
+        return True
 
     def _as_certified(self) -> Self:
         """Certificates of several classes speak of each against the rest."""
         if len(self.classes_) == 2:
             return self
         other = copy(self)
-        other.decision = "one-vs-rest"
+        other.fitted_ = replace(self.fitted_, apart=True)
         return other
 
     def _engine(self) -> Margin:

@@ -137,8 +137,8 @@ def _of_one(g: Graph, model: KernelClassifier, x: str) -> str:
         return _of_machine(g, model, rows, write_diagonal(g, kernel, x))
     mean, variance = _moments(g, fitted, rows, write_diagonal(g, kernel, x))
     likelihood: Any = fitted.model.likelihood
-    is_machine = isinstance(model, BayesPointClassifier | GaussianMarginClassifier)
-    if is_machine and model.decision == "bayes_point" and len(fitted.classes) > 2:
+    by_rest = isinstance(model, BayesPointClassifier) and model.decision != "bayes_point"
+    if len(fitted.classes) > 2 and not (by_rest or fitted.apart):
         return write_largest(g, likelihood, mean, variance)
     if len(fitted.classes) == 2:
         mean, variance = g("Concat", g("Neg", mean), mean, axis=1), g("Concat", variance, variance, axis=1)

@@ -9,14 +9,16 @@ are off by 0.2 to 0.4, and those of the cavity, which the Gaussian of the others
 
 with slope and curvature of `solver`: along the path on which alpha_i goes to zero, by small systems that border one
 inverse for all rows. Then probabilities are off by 0.005 to 0.03. Where the path has too many corners, and beyond some
-thousand rows, it is the cavity; the variance is always that of the cavity.
+hundred rows, it is the cavity; the variance is always that of the cavity.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from ..._core.threads import blas_threads_for
 from ..._core.typing import Array
@@ -24,7 +26,7 @@ from ...posteriors import GaussianPosterior, Latent
 
 __all__ = ["left_out"]
 
-_MOST = 1000  # rows: beyond, each counts for little and the cavity is near enough
+_MOST = 500  # rows: beyond, each counts for little and the cavity is near enough
 _EVENTS = 100  # on the way of a row, after which it is given up
 _BESIDE = 1e-9  # of the largest slope or multiplier: what is below is rounding
 
@@ -40,12 +42,12 @@ def left_out(posterior: GaussianPosterior, share: Any = 1.0) -> Latent:
     if len(alpha) > _MOST:
         return cavity
     mean = cavity.mean.copy()
-    with blas_threads_for(len(alpha)):
+    with blas_threads_for(len(alpha)), np.errstate(all="ignore"), suppress(LinAlgError):  # else it is the cavity
         around = _Around.of(posterior)
         for row in np.flatnonzero(taken > 0):
             change = around.without(int(row), taken[row])
-            if change is not None:
-                mean[row] = posterior.mean[row] + around.signed[row] @ change
+            moved = np.nan if change is None else posterior.mean[row] + around.signed[row] @ change
+            mean[row] = moved if np.isfinite(moved) else mean[row]
     return Latent(mean, cavity.variance)
 
 
@@ -65,7 +67,8 @@ class _Around(NamedTuple):
     @classmethod
     def of(cls, posterior: GaussianPosterior) -> _Around:
         found, y = posterior.found, posterior.problem.y
-        alpha, s = found.alpha, np.maximum(found.deviations, np.finfo(float).tiny)
+        alpha, longest = found.alpha, found.deviations.max(initial=0.0)
+        s = np.maximum(found.deviations, _BESIDE * longest if longest > 0 else 1.0)  # a row of zeros has none
         signed = posterior.problem.gram.dense * y
         phi = np.divide(found.beta * s, alpha, out=np.full_like(s, posterior.engine.phi), where=alpha > 0)
         squares = np.square(posterior.covariance)
