@@ -305,6 +305,16 @@ def test_a_tiny_weight_is_almost_no_row(step, rng):
     np.testing.assert_allclose(a.mean[:7], b.mean, atol=1e-6)
 
 
+@pytest.mark.parametrize(("var", "tau"), [(-1.0, -3.0), (1.0, 2.0), (np.nan, 0.0)])
+def test_one_marginal_or_cavity_without_a_variance_is_no_state(var, tau, rng):
+    """Sites of noisy steps may be negative, so that a cavity has a precision where its marginal has none."""
+    problem = model_problem(2, Step(noise=0.1, softness=0.5), rng)
+    rows = SiteRows.of(problem.gram, problem.y, problem.likelihood, problem.weights)
+    moments = np.zeros(2), np.array([1.0, var])
+    assert evaluate(rows, Sites(np.array([0.1, 0.0]), np.zeros(2)), moments=(moments[0], np.ones(2))) is not None
+    assert evaluate(rows, Sites(np.array([0.1, tau]), np.zeros(2)), moments=moments) is None
+
+
 # -- convergence --------------------------------------------------------------------------------------------------
 
 
