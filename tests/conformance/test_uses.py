@@ -55,6 +55,7 @@ CLASSIFIERS = {
     "margins": (GaussianMarginClassifier("rbf", variance=100.0, random_state=0), PLAIN),
     "three classes, margins": (GaussianMarginClassifier("rbf", variance=100.0, random_state=0), PLAIN),
     "three classes as one": (BayesPointClassifier("rbf", noise=0.05, decision="joint", random_state=0), PLAIN),
+    "three classes, largest mean": (BayesPointClassifier("rbf", decision="largest-mean", random_state=0), PLAIN),
     "three classes, sampled": (
         BayesPointClassifier("rbf", decision="joint", engine=Billiard(draws=400, chains=2), random_state=0),
         PLAIN,
@@ -146,6 +147,7 @@ REFUSED = {
     "no hyper-prior": EVERYWHERE | WITHOUT_DRAWS,
     "machines": EVERYWHERE | WITHOUT_DRAWS | {"more batches"},
     "three classes as one": EVERYWHERE | AS_ONE,
+    "three classes, largest mean": EVERYWHERE | AS_ONE,
     "three classes, sampled": EVERYWHERE | AS_ONE | OF_DRAWS,
     "margins": MARGINS,
     "three classes, margins": MARGINS | {"batch"},

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from bayespoint import GaussianMarginClassifier
+from bayespoint import GaussianMarginClassifier, load, save
 from bayespoint.bounds import gaussian_divergence, mcallester_bound, seeger_bound
 from bayespoint.engines.margin.hildreth import hildreth as sweep
 from bayespoint.exceptions import EmptyVersionSpaceError, InvalidProblemError
@@ -163,7 +163,7 @@ def without_power(model, X):
     return p / p.sum(axis=1, keepdims=True)
 
 
-def test_the_class_whose_latent_is_the_largest():
+def test_the_class_whose_latent_is_the_largest(tmp_path):
     """Probabilities are shares of draws that take the class; certificates speak of each class against the rest."""
     X, y = load_iris(return_X_y=True)
     model = GaussianMarginClassifier(random_state=0).fit(X, y)
@@ -176,6 +176,8 @@ def test_the_class_whose_latent_is_the_largest():
     np.testing.assert_allclose(p, ndtr(z) / ndtr(z).sum(axis=1, keepdims=True), rtol=1e-7)
     np.testing.assert_array_equal(certified.predict(X), z.argmax(axis=1))
     assert np.any(certified.predict(X) != model.predict(X))
+    save(certified, tmp_path / "certified.model")  # a file keeps what the certificate speaks of
+    np.testing.assert_array_equal(load(tmp_path / "certified.model").predict_proba(X), certified.predict_proba(X))
     assert model.score(X, y) > certified.score(X, y)
 
 
